@@ -1,0 +1,124 @@
+/// The driver of an op: how its problem is laid out in memory, filled, cut into work items,
+/// computed by the oracle, and accounted for. One driver per op, in harness/ops/<op>.c; the table
+/// of all drivers is generated from that folder at configure time. Everything else in the harness
+/// is the same for every op.
+#ifndef MHA_OP_H
+#define MHA_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mha_kernel.h"
+#include "problem.h"
+
+enum tensor_role { TENSOR_INPUT, TENSOR_OUTPUT };
+
+/// Most tensors that one op has.
+enum { OP_TENSORS_MAX = 4 };
+
+/// A tensor's logical shape: `planes` matrices of `rows` x `cols` float elements.
+struct tensor_shape {
+    const char *name;  ///< "q", "k", "s", ...
+    enum tensor_role role;
+    size_t planes;
+    size_t rows;
+    size_t cols;
+};
+
+/// A tensor in memory. Strides are in elements; row_stride >= cols, plane_stride >= rows *
+/// row_stride.
+struct tensor {
+    struct tensor_shape shape;
+    float *data;
+    size_t row_stride;
+    size_t plane_stride;
+};
+
+/// Gets the address of element (plane, row, 0).
+static inline float *tensor_row(const struct tensor *t, size_t plane, size_t row) {
+    return t->data + plane * t->plane_stride + row * t->row_stride;
+}
+
+/// The argument struct of any op.
+union op_args {
+    struct mha_softmax_args softmax;
+    struct mha_qk_args qk;
+    struct mha_concat_args concat;
+    struct mha_split_args split;
+    struct mha_peak_args peak;
+    struct mha_stream_args stream;
+};
+
+/// Where a work item stands.
+struct item {
+    size_t plane;  ///< Index of the item's group: batch x kv head, batch x head or batch, as the op
+                   ///< has it.
+    size_t first_row;  ///< First row (query, token) of the block.
+    size_t rows;       ///< Rows of the block, >= 1.
+};
+
+/// Which values of a result are compared in which way.
+enum compare_how {
+    COMPARE_BOUND,  ///< |got - want| <= bound; NaN matches NaN; an infinity its own sign.
+    COMPARE_BITS,   ///< Equal bits: copies.
+};
+
+struct op_driver {
+    const char *name;
+    int rank;        ///< Order in lists: the order of the steps in the layer.
+    bool ceiling;    ///< Not a step of attention; only shown when asked for by name.
+    bool has_heads;  ///< The axes that matter to the op; the others are set to 1, or alike, by
+                     ///< normalise().
+    bool has_mask;
+    bool compute;  ///< Throughput is told in GFLOP/s; otherwise in GB/s.
+    enum compare_how compare;
+    const char *const
+        *classes;  ///< Data classes that check walks, NULL-terminated; the first is what run times.
+
+    /// Brings axes that do not matter to the op to their canonical values (kv_heads = heads, seq_kv
+    /// = seq_q, ...).
+    void (*normalise)(struct problem *problem);
+    /// Fills in the tensors' shapes, inputs first, the output last. Returns their number.
+    size_t (*tensors)(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]);
+    /// Number of planes that items are cut from, and rows of each.
+    void (*grid)(const struct problem *problem, size_t *planes, size_t *rows);
+    /// Sets the arguments of one item over `tensors` (in the order of tensors()). packed and state
+    /// are set by the caller.
+    void (*item_args)(const struct problem *problem, const struct tensor *tensors,
+                      const struct item *item, union op_args *args);
+    /// Calls the kernel's function of this op.
+    void (*run)(const struct mha_kernel *kernel, const union op_args *args, void *workspace);
+    /// Packs plane `plane` (a kv head) for a kernel that packs; NULL when the op has nothing to
+    /// pack. Number of planes: pack_planes().
+    void (*pack)(const struct problem *problem, const struct mha_kernel *kernel,
+                 const struct tensor *tensors, size_t plane, void *packed);
+    size_t (*pack_planes)(const struct problem *problem);
+    /// Gets the plane of packed data that the items of grid plane `plane` use.
+    size_t (*packed_of)(const struct problem *problem, size_t plane);
+    /// Hands packed data and state to the arguments.
+    void (*attach)(union op_args *args, const void *packed, const void *state);
+
+    /// Computes one row of the output in double precision: want[cols] and, for COMPARE_BOUND, the
+    /// largest permitted error of each element, bound[cols] (>= 2^-126). The derivation of the
+    /// bound stands in the driver. `row` may be any row of the output tensor.
+    void (*oracle_row)(const struct problem *problem, const struct tensor *tensors, size_t plane,
+                       size_t row, double *want, double *bound);
+    /// Tells whether every right result of this problem is constant whatever the input (softmax
+    /// over one key): a constant output is then no ground for mistrust. NULL: never.
+    bool (*trivial)(const struct problem *problem);
+
+    /// Useful floating-point operations of the whole problem (causal: the visible half).
+    double (*flops)(const struct problem *problem);
+    /// Compulsory bytes read and written.
+    void (*bytes)(const struct problem *problem, double *read, double *written);
+};
+
+/// Gets the number of drivers, and one of them in order of rank.
+size_t op_count(void);
+const struct op_driver *op_get(size_t index);
+
+/// Finds a driver by name; NULL when there is none.
+const struct op_driver *op_find(const char *name);
+
+#endif

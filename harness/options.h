@@ -1,0 +1,92 @@
+/// The command line: options of every command, the selection among them, and the presets.
+#ifndef MHA_OPTIONS_H
+#define MHA_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "problem.h"
+
+enum command {
+    COMMAND_LIST,
+    COMMAND_CHECK,
+    COMMAND_RUN,
+    COMMAND_MACHINE,
+    COMMAND_PLOT,
+};
+
+enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/// A growing list of strings that it owns.
+struct string_list {
+    size_t count;
+    char **items;
+};
+
+/// A growing list of sizes.
+struct size_list {
+    size_t count;
+    size_t *items;
+};
+
+struct options {
+    enum command command;
+    // selection
+    struct string_list ops;      ///< Empty: every op that is no ceiling.
+    struct string_list isas;     ///< Empty: all.
+    struct string_list kernels;  ///< Globs over the full kernel name; empty: all.
+    struct string_list dtypes;   ///< Empty: all.
+    struct string_list presets;  ///< Empty: the command's default.
+    struct size_list batch, heads, kv_heads, head_dim, seq_q, seq_kv;  ///< Empty: the preset's.
+    struct string_list masks;   ///< Empty: the preset's. "none", "causal", "window:N", "lengths".
+    struct string_list caches;  ///< Empty: "hot".
+    struct size_list threads;   ///< Empty: 1 and all.
+    // common
+    uint64_t seed;
+    struct string_list plugins;
+    const char *max_isa;  ///< NULL: no limit.
+    double timeout_s;     ///< A worker that reports nothing for so long is killed.
+    bool json;
+    bool verbose;
+    enum color_mode color;
+    // run
+    const char *out;  ///< NULL: a dated file.
+    bool resume;
+    double budget_s;    ///< 0: none given.
+    size_t launches;    ///< 0: none given.
+    double min_time_s;  ///< --benchmark_min_time: length of one sample; 0: none given.
+    struct string_list benchmark_args;  ///< What passes through to Google Benchmark.
+    struct string_list context;         ///< --benchmark_context key=value pairs.
+    // plot: the operands; check and run take none
+    struct string_list operands;
+};
+
+/// Problems that a selection names, and the thread counts to run them at.
+struct selection {
+    size_t count;
+    struct problem *problems;
+    struct size_list threads;
+};
+
+/// Parses the words after the command's name. On bad usage prints one line on stderr, naming the
+/// option, the value and what would be right, and returns EXIT_USAGE. --help prints the command's
+/// help on stdout and sets *help. `threads_allowed` is what --threads all means and may not exceed.
+int options_parse(struct options *options, enum command command, int argc, char **argv, bool *help);
+
+/// Frees what options_parse() made.
+void options_free(struct options *options);
+
+/// Expands the selection to problems, in a fixed order without duplicates. Prints one line and
+/// returns EXIT_USAGE when it names nothing or something impossible (heads not a multiple of
+/// kv_heads, ...).
+int options_select(const struct options *options, size_t threads_allowed,
+                   struct selection *selection);
+
+void selection_free(struct selection *selection);
+
+/// Prints the overall help, or one command's.
+void options_usage(void);
+void options_help(enum command command);
+
+#endif

@@ -1,0 +1,46 @@
+/// A problem: what is computed, on which shape. A case: a problem, a kernel and a thread count.
+#ifndef MHA_PROBLEM_H
+#define MHA_PROBLEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "mha_kernel.h"
+
+enum cache_state {
+    CACHE_HOT,   ///< The same buffers in every iteration.
+    CACHE_COLD,  ///< Rotates through copies larger than the last-level cache.
+};
+
+/// One problem. All variants of a problem share its inputs and its oracle result.
+struct problem {
+    const char *op;     ///< The driver's name; points to static storage.
+    const char *dtype;  ///< "f32"; static storage.
+    struct mha_shape shape;
+    enum mha_mask_kind mask;
+    size_t window;  ///< MHA_MASK_WINDOW only, else 0.
+    enum cache_state cache;
+};
+
+/// Longest case name, with its final zero.
+enum { CASE_NAME_BYTES = 320 };
+
+/// Writes the case name:
+/// op/dtype/isa_tag/batch:1/heads:12[/kv_heads:4]/head_dim:64/seq_q:128/seq_kv:128[/mask:causal]
+/// [/cache:cold]/threads:2, every axis that is not at its default in this fixed order.
+void problem_case_name(char name[CASE_NAME_BYTES], const struct problem *problem, const char *isa,
+                       const char *tag, int threads);
+
+/// Gets the mask as an option spells it ("none", "causal", "lengths", "window:128").
+void problem_mask_text(char text[32], const struct problem *problem);
+
+/// Gets "hot" or "cold".
+const char *problem_cache_text(enum cache_state cache);
+
+/// Writes the selection options that name exactly this problem, e.g.
+/// "--op qk --batch 1 --heads 12 --kv-heads 12 --head-dim 64 --seq-q 128 --seq-kv 128 --mask none".
+void problem_options(char *text, size_t size, const struct problem *problem);
+
+bool problem_equal(const struct problem *a, const struct problem *b);
+
+#endif
