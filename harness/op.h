@@ -58,6 +58,9 @@ struct item {
     size_t rows;       ///< Rows of the block, >= 1.
 };
 
+/// Axes whose size decides a kernel's tails; check walks them through 1 ... 2 * step + 1.
+enum op_axis { OP_AXIS_SEQ_Q = 1, OP_AXIS_SEQ_KV = 2, OP_AXIS_HEAD_DIM = 4 };
+
 /// Which values of a result are compared in which way.
 enum compare_how {
     COMPARE_BOUND,  ///< |got - want| <= bound; NaN matches NaN; an infinity its own sign.
@@ -66,15 +69,15 @@ enum compare_how {
 
 struct op_driver {
     const char *name;
-    int rank;        ///< Order in lists: the order of the steps in the layer.
-    bool ceiling;    ///< Not a step of attention; only shown when asked for by name.
-    bool has_heads;  ///< The axes that matter to the op; the others are set to 1, or alike, by
-                     ///< normalise().
-    bool has_mask;
-    bool compute;  ///< Throughput is told in GFLOP/s; otherwise in GB/s.
+    int rank;         ///< Order in lists: the order of the steps in the layer.
+    bool ceiling;     ///< Not a step of attention; only run when asked for by name.
+    bool has_mask;    ///< The mask axis matters; otherwise it is always none.
+    bool compute;     ///< Throughput is told in GFLOP/s; otherwise in GB/s.
+    unsigned axes;    ///< Of enum op_axis.
+    const char *mix;  ///< Access mix of the bandwidth ceiling: "read", "write" or "copy".
     enum compare_how compare;
-    const char *const
-        *classes;  ///< Data classes that check walks, NULL-terminated; the first is what run times.
+    /// Data classes that check walks, NULL-terminated; the first is what run times.
+    const char *const *classes;
 
     /// Brings axes that do not matter to the op to their canonical values (kv_heads = heads, seq_kv
     /// = seq_q, ...).
@@ -89,13 +92,9 @@ struct op_driver {
                       const struct item *item, union op_args *args);
     /// Calls the kernel's function of this op.
     void (*run)(const struct mha_kernel *kernel, const union op_args *args, void *workspace);
-    /// Packs plane `plane` (a kv head) for a kernel that packs; NULL when the op has nothing to
-    /// pack. Number of planes: pack_planes().
-    void (*pack)(const struct problem *problem, const struct mha_kernel *kernel,
-                 const struct tensor *tensors, size_t plane, void *packed);
-    size_t (*pack_planes)(const struct problem *problem);
-    /// Gets the plane of packed data that the items of grid plane `plane` use.
-    size_t (*packed_of)(const struct problem *problem, size_t plane);
+    /// Packs the operand of one plane of the grid, named by the arguments of an item of that plane;
+    /// NULL when the op has nothing to pack.
+    void (*pack)(const struct mha_kernel *kernel, const union op_args *args, void *packed);
     /// Hands packed data and state to the arguments.
     void (*attach)(union op_args *args, const void *packed, const void *state);
 

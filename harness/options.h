@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "numbers.h"
 #include "problem.h"
+#include "words.h"
 
 enum command {
     COMMAND_LIST,
@@ -18,17 +20,8 @@ enum command {
 
 enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-/// A growing list of strings that it owns.
-struct string_list {
-    size_t count;
-    char **items;
-};
-
-/// A growing list of sizes.
-struct size_list {
-    size_t count;
-    size_t *items;
-};
+/// --threads all: every CPU that the process may use.
+#define THREADS_ALL SIZE_MAX
 
 struct options {
     enum command command;
@@ -39,9 +32,10 @@ struct options {
     struct string_list dtypes;   ///< Empty: all.
     struct string_list presets;  ///< Empty: the command's default.
     struct size_list batch, heads, kv_heads, head_dim, seq_q, seq_kv;  ///< Empty: the preset's.
+    struct size_list seq;       ///< Sets seq_q and seq_kv alike, value by value; excludes both.
     struct string_list masks;   ///< Empty: the preset's. "none", "causal", "window:N", "lengths".
     struct string_list caches;  ///< Empty: "hot".
-    struct size_list threads;   ///< Empty: 1 and all.
+    struct size_list threads;   ///< Empty: 1 and all. THREADS_ALL stands for all.
     // common
     uint64_t seed;
     struct string_list plugins;
@@ -51,12 +45,14 @@ struct options {
     bool verbose;
     enum color_mode color;
     // run
-    const char *out;  ///< NULL: a dated file.
+    const char
+        *out;  ///< run: the file, NULL: a dated one. plot: the folder, NULL: the current one.
     bool resume;
     double budget_s;    ///< 0: none given.
     size_t launches;    ///< 0: none given.
     double min_time_s;  ///< --benchmark_min_time: length of one sample; 0: none given.
-    struct string_list benchmark_args;  ///< What passes through to Google Benchmark.
+    struct string_list benchmark_args;  ///< What passes through to Google Benchmark, as
+                                        ///< "--benchmark_min_warmup_time=0.5".
     struct string_list context;         ///< --benchmark_context key=value pairs.
     // plot: the operands; check and run take none
     struct string_list operands;
@@ -69,19 +65,28 @@ struct selection {
     struct size_list threads;
 };
 
-/// Parses the words after the command's name. On bad usage prints one line on stderr, naming the
-/// option, the value and what would be right, and returns EXIT_USAGE. --help prints the command's
-/// help on stdout and sets *help. `threads_allowed` is what --threads all means and may not exceed.
+/// Finds a command by its name. Prints one line and returns EXIT_USAGE when there is none.
+int options_command(const char *word, enum command *command);
+
+/// Parses the words after the command's name; `options` keeps pointers into argv. On bad usage
+/// prints one line on stderr, naming the option, the value and what would be right, and returns
+/// EXIT_USAGE. --help prints the command's help on stdout and sets *help. options_free() is right
+/// after every outcome.
 int options_parse(struct options *options, enum command command, int argc, char **argv, bool *help);
 
 /// Frees what options_parse() made.
 void options_free(struct options *options);
 
-/// Expands the selection to problems, in a fixed order without duplicates. Prints one line and
-/// returns EXIT_USAGE when it names nothing or something impossible (heads not a multiple of
-/// kv_heads, ...).
+/// Expands the selection to problems without duplicates, ordered by shape, op, dtype, mask, cache.
+/// `threads_allowed` is what --threads all means and may not exceed. Prints one line and returns
+/// EXIT_USAGE when the selection names nothing or something impossible (heads not a multiple of
+/// kv_heads, more threads than allowed, ...).
 int options_select(const struct options *options, size_t threads_allowed,
                    struct selection *selection);
+
+/// Gets the thread counts that --threads names (none given: 1 and all), without duplicates. Prints
+/// one line and returns EXIT_USAGE when one is more than `allowed`.
+int options_threads(const struct options *options, size_t allowed, struct size_list *threads);
 
 void selection_free(struct selection *selection);
 

@@ -31,11 +31,28 @@ enum { CASE_NAME_BYTES = 320 };
 void problem_case_name(char name[CASE_NAME_BYTES], const struct problem *problem, const char *isa,
                        const char *tag, int threads);
 
+/// Gets the mask of one sequence of the batch, as kernels take it. Under MHA_MASK_LENGTHS sequence
+/// b of n has seq_kv (2 b + 1) / (2 n) valid keys: every batch has short and long ones, always the
+/// same.
+struct mha_mask problem_mask(const struct problem *problem, size_t batch);
+
 /// Gets the mask as an option spells it ("none", "causal", "lengths", "window:128").
 void problem_mask_text(char text[32], const struct problem *problem);
 
+/// Largest window that a mask may have: as long as the longest sequence that an option takes.
+enum { WINDOW_MAX = 1 << 24 };
+
+/// Sets mask and window from what problem_mask_text() writes; false when it is no mask.
+bool problem_mask_parse(struct problem *problem, const char *text);
+
 /// Gets "hot" or "cold".
 const char *problem_cache_text(enum cache_state cache);
+
+/// Sets the cache state from "hot" or "cold"; false when it is neither.
+bool problem_cache_parse(struct problem *problem, const char *text);
+
+/// Gets a dtype that the harness has drivers for, in static storage; NULL behind the last one.
+const char *problem_dtype(size_t index);
 
 /// Writes the selection options that name exactly this problem, e.g.
 /// "--op qk --batch 1 --heads 12 --kv-heads 12 --head-dim 64 --seq-q 128 --seq-kv 128 --mask none".

@@ -48,7 +48,8 @@ struct row {
     enum verdict verdict;
     char *reason;  ///< One line; NULL when there is nothing to say.
     double max_ulp, bound_share, checked_share;
-    double median_ns, min_ns;
+    double median_ns;       ///< Median over launches of the median within one.
+    double min_ns;          ///< Smallest of all samples.
     double spread_within;   ///< Median over launches of (MAD / median) within one.
     double spread_between;  ///< MAD of the launches' medians / their median; NAN with one launch.
     uint64_t iterations;    ///< Of one sample, in the last launch.
@@ -92,9 +93,35 @@ struct result {
     struct row *rows;
 };
 
+/// Grows by one with every change that an old reader would misread.
+enum { RESULTS_SCHEMA_VERSION = 1 };
+
+/// Makes a context with the fields that Google Benchmark itself writes (date, host_name,
+/// executable, num_cpus, mhz_per_cpu, cpu_scaling_enabled, caches, load_avg, library_build_type),
+/// to which the caller adds `mhabench` and what the user gave.
+json_t *results_context_base(const char *executable);
+
+/// Makes context.mhabench.ceilings, and gets the ceilings back out of a result's context; those
+/// that are not known are left out. Free with ceilings_free().
+json_t *ceilings_to_json(const struct ceiling_list *list);
+void ceilings_from_json(const json_t *context, struct ceiling_list *list);
+void ceilings_free(struct ceiling_list *list);
+
+/// Makes a row's `mhabench` object: everything that is known of it, so that a journal can be made
+/// of such objects.
+json_t *row_to_json(const struct row *row);
+
+/// Reads such an object into an empty row. On failure writes what is wrong to `why`, leaves the row
+/// empty and returns false.
+bool row_from_json(const json_t *object, struct row *row, char *why, size_t why_bytes);
+
+/// Tells whether the row has a time that may be shown or compared: only what PASSED has.
+bool row_has_time(const struct row *row);
+
 /// Fills the derived numbers of all rows from their samples, flops and bytes: medians, spreads,
 /// rates, speed-ups over scalar, autovec and the best peer of the same problem, threads and ISA
-/// level.
+/// level. Takes the samples away from a row that neither PASSED nor is ACCOUNTING: no number
+/// without PASSED. ACCOUNTING keeps its numbers as evidence, but has no speed-up and lends none.
 void results_derive(struct result *result);
 
 /// Makes the file's JSON. Strict RFC 8259: no value is NaN or infinite.
@@ -102,7 +129,8 @@ json_t *results_to_json(const struct result *result);
 
 /// Writes JSON to `path`: to a temporary name beside it, synced, renamed over a regular or absent
 /// target; anything else (pipe, device) is written directly. Prints one line and returns EXIT_USAGE
-/// when a write, close or rename fails; nothing half written stays.
+/// when a write, close or rename fails; nothing half written stays. A symbolic link stays one: what
+/// it leads to is replaced. SIGINT, SIGTERM and SIGHUP wait while a temporary file exists.
 int results_write(const json_t *json, const char *path);
 
 /// Tells, before anything is measured, whether `path` can be written: its folder exists and takes

@@ -1,4 +1,5 @@
-/// Static inline helpers of the AVX2 level (AVX2 + FMA + F16C), shared by the kernels of several ops.
+/// Static inline helpers of the AVX2 level (AVX2 + FMA + F16C), shared by the kernels of several
+/// ops.
 #ifndef MHA_VEC_AVX2_H
 #define MHA_VEC_AVX2_H
 
@@ -12,6 +13,65 @@ static inline __m256i vec_avx2_mask(size_t n) {
     // A window over eight ones and eight zeros.
     static const int32_t window[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
     return _mm256_loadu_si256((const __m256i *)(const void *)(window + 8 - n));
+}
+
+/// Loads the first `n` <= 8 floats as `mask` = vec_avx2_mask(n) has them; the other lanes are
+/// `fill`.
+static inline __m256 vec_avx2_load_tail(const float *p, __m256i mask, __m256 fill) {
+    return _mm256_blendv_ps(fill, _mm256_maskload_ps(p, mask), _mm256_castsi256_ps(mask));
+}
+
+/// Gets the largest lane; no lane is NaN.
+static inline float vec_avx2_reduce_max(__m256 v) {
+    __m128 m = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+    m = _mm_max_ss(m, _mm_movehdup_ps(m));
+    return _mm_cvtss_f32(m);
+}
+
+/// Gets the sum of the lanes, by halves.
+static inline float vec_avx2_reduce_add(__m256 v) {
+    __m128 m = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    m = _mm_add_ps(m, _mm_movehl_ps(m, m));
+    m = _mm_add_ss(m, _mm_movehdup_ps(m));
+    return _mm_cvtss_f32(m);
+}
+
+/// Computes exp(d) for d <= 0, -inf (exactly 0) or NaN (NaN). Error <= 1.14 ULP where the
+/// result is normal, less than 2^-126 in absolute terms below (every f32 was tried against double);
+/// 0 at and below -127 ln 2.
+///
+/// d = k * ln2/8 + r with |r| <= ln2/16, so exp(d) = 2^(k/8) * exp(r). 2^(k/8) comes from a table
+/// of 8 and an integer add to the exponent; exp(r) is a cubic. One permute in place of two more
+/// terms of a polynomial takes load off the FMA units, which limit this function.
+static inline __m256 vec_avx2_exp(__m256 d) {
+    // 1.5 * 2^23: adding it leaves k, rounded to nearest, in the low bits of the sum.
+    const __m256 magic = _mm256_set1_ps(0x1.8p+23f);
+    const __m256 units = _mm256_set1_ps(0x1.715476p+3f);  // 8 / ln 2
+    // ln2/8 in two parts, good to 2^-56 together. The product of an FMA is exact, so that r is only
+    // off by its own rounding.
+    const __m256 unit_hi = _mm256_set1_ps(0x1.62e430p-4f);
+    const __m256 unit_lo = _mm256_set1_ps(-0x1.05c610p-32f);
+    // exp(r) ~ 1 + r + c2 r^2 + c3 r^3, minimax in the relative error (Remez): 0.43 * 2^-24.
+    const __m256 c2 = _mm256_set1_ps(0x1.000876p-1f);
+    const __m256 c3 = _mm256_set1_ps(0x1.555656p-3f);
+    // Entry j: the bits of 2^(j/8), less what the low 3 bits of k << 20 will add to the mantissa.
+    const __m256i table = _mm256_setr_epi32(0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7,
+                                            0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7);
+    // -127 ln 2: there the bits of the scale are all zero. vmaxps gives its second operand when
+    // either is NaN.
+    const __m256 x = _mm256_max_ps(_mm256_set1_ps(-0x1.601e68p+6f), d);
+
+    const __m256 t = _mm256_fmadd_ps(x, units, magic);
+    const __m256 k = _mm256_sub_ps(t, magic);
+    const __m256i bits = _mm256_castps_si256(t);
+    const __m256i scale_bits =
+        _mm256_add_epi32(_mm256_permutevar8x32_epi32(table, bits), _mm256_slli_epi32(bits, 20));
+    const __m256 scale = _mm256_castsi256_ps(scale_bits);
+    const __m256 r = _mm256_fnmadd_ps(k, unit_lo, _mm256_fnmadd_ps(k, unit_hi, x));
+    const __m256 q = _mm256_fmadd_ps(c3, r, c2);
+    const __m256 w = _mm256_fmadd_ps(_mm256_mul_ps(r, r), q, r);
+    return _mm256_fmadd_ps(scale, w, scale);
 }
 
 #endif

@@ -1,0 +1,201 @@
+#include "buffers.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+const struct layout layout_dense = {PLACE_FRONT, 0, 0, 0};
+
+enum { CANARY_BYTE = 0xc5 };
+
+static size_t page_bytes(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t row_stride(const struct tensor_shape *shape, const struct layout *layout) {
+    return shape->cols + layout->row_pad;
+}
+
+static size_t plane_stride(const struct tensor_shape *shape, const struct layout *layout) {
+    return shape->rows * row_stride(shape, layout) + layout->plane_pad;
+}
+
+/// Bytes from the first element to behind the last: the last row has no gap behind it.
+static size_t extent_bytes(const struct tensor_shape *shape, const struct layout *layout) {
+    if (shape->planes == 0 || shape->rows == 0 || shape->cols == 0) {
+        return 0;
+    }
+    return sizeof(float) * ((shape->planes - 1) * plane_stride(shape, layout) +
+                            (shape->rows - 1) * row_stride(shape, layout) + shape->cols);
+}
+
+static size_t inner_bytes(const struct tensor_shape *shape, const struct layout *layout) {
+    const size_t page = page_bytes();
+    const size_t bytes = extent_bytes(shape, layout) + layout->offset_bytes;
+    return bytes == 0 ? page : (bytes + page - 1) / page * page;
+}
+
+size_t buffer_bytes(const struct tensor_shape *shape, const struct layout *layout) {
+    return inner_bytes(shape, layout) + 2 * page_bytes();
+}
+
+bool buffer_make(struct buffer *buffer, const struct tensor_shape *shape,
+                 const struct layout *layout) {
+    const size_t page = page_bytes();
+    memset(buffer, 0, sizeof(*buffer));
+    buffer->map_bytes = buffer_bytes(shape, layout);
+    void *map = mmap(NULL, buffer->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) {
+        return false;
+    }
+    buffer->map = map;
+    buffer->inner = buffer->map + page;
+    buffer->inner_bytes = buffer->map_bytes - 2 * page;
+    if (mprotect(buffer->inner, buffer->inner_bytes, PROT_READ | PROT_WRITE) != 0) {
+        buffer_free(buffer);
+        return false;
+    }
+    // Large tensors get huge pages where the system allows it: TLB misses are not what is measured.
+    madvise(buffer->inner, buffer->inner_bytes, MADV_HUGEPAGE);
+    const size_t extent = extent_bytes(shape, layout);
+    unsigned char *start = layout->placement == PLACE_BACK
+                               ? buffer->inner + (buffer->inner_bytes - extent)
+                               : buffer->inner + layout->offset_bytes;
+    buffer->tensor = (struct tensor){*shape, (float *)(void *)start, row_stride(shape, layout),
+                                     plane_stride(shape, layout)};
+    return true;
+}
+
+/// Calls `visit` for every stretch of bytes that belongs to no element; stops when it returns
+/// false.
+static bool for_each_gap(const struct buffer *buffer,
+                         bool (*visit)(void *context, unsigned char *from, size_t bytes),
+                         void *context) {
+    const struct tensor *t = &buffer->tensor;
+    unsigned char *at = buffer->inner;
+    if (t->shape.cols > 0) {
+        // A dense tensor has gaps before and behind it only.
+        const bool dense =
+            t->row_stride == t->shape.cols && t->plane_stride == t->shape.rows * t->row_stride;
+        const size_t planes = dense && t->shape.planes * t->shape.rows > 0 ? 1 : t->shape.planes;
+        const size_t rows = dense ? 1 : t->shape.rows;
+        const size_t row_elements =
+            dense ? t->shape.planes * t->shape.rows * t->shape.cols : t->shape.cols;
+        for (size_t p = 0; p < planes; p++) {
+            for (size_t r = 0; r < rows && row_elements > 0; r++) {
+                unsigned char *row = (unsigned char *)tensor_row(t, p, r);
+                if (row > at && !visit(context, at, (size_t)(row - at))) {
+                    return false;
+                }
+                at = row + row_elements * sizeof(float);
+            }
+        }
+    }
+    const unsigned char *end = buffer->inner + buffer->inner_bytes;
+    return at >= end || visit(context, at, (size_t)(end - at));
+}
+
+static bool set_gap(void *context, unsigned char *from, size_t bytes) {
+    (void)context;
+    memset(from, CANARY_BYTE, bytes);
+    return true;
+}
+
+static bool check_gap(void *context, unsigned char *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) {
+        if (from[i] != CANARY_BYTE) {
+            *(unsigned char **)context = from + i;
+            return false;
+        }
+    }
+    return true;
+}
+
+void buffer_set_canaries(struct buffer *buffer) {
+    for_each_gap(buffer, set_gap, NULL);
+}
+
+void buffer_poison(struct buffer *buffer) {
+    const struct tensor *t = &buffer->tensor;
+    const uint32_t bits = BUFFER_POISON_BITS;
+    float poison;
+    memcpy(&poison, &bits, sizeof(poison));
+    buffer_set_canaries(buffer);
+    for (size_t p = 0; p < t->shape.planes; p++) {
+        for (size_t r = 0; r < t->shape.rows; r++) {
+            float *row = tensor_row(t, p, r);
+            for (size_t c = 0; c < t->shape.cols; c++) {
+                memcpy(&row[c], &poison, sizeof(poison));
+            }
+        }
+    }
+}
+
+void buffer_protect(struct buffer *buffer, bool read_only) {
+    mprotect(buffer->inner, buffer->inner_bytes, read_only ? PROT_READ : PROT_READ | PROT_WRITE);
+}
+
+bool buffer_intact(const struct buffer *buffer, char *text, size_t size) {
+    unsigned char *damaged = NULL;
+    if (for_each_gap(buffer, check_gap, &damaged)) {
+        return true;
+    }
+    const struct tensor *t = &buffer->tensor;
+    const unsigned char *start = (const unsigned char *)t->data;
+    if (damaged < start) {
+        snprintf(text, size, "wrote %zu bytes before %s", (size_t)(start - damaged), t->shape.name);
+        return false;
+    }
+    const size_t element = (size_t)(damaged - start) / sizeof(float);
+    const size_t plane = t->plane_stride ? element / t->plane_stride : 0;
+    const size_t in_plane = t->plane_stride ? element % t->plane_stride : 0;
+    const size_t row = t->row_stride ? in_plane / t->row_stride : 0;
+    const size_t col = t->row_stride ? in_plane % t->row_stride : 0;
+    snprintf(text, size, "wrote outside %s: plane %zu, row %zu, column %zu of %zu", t->shape.name,
+             plane, row, col, t->shape.cols);
+    return false;
+}
+
+uint64_t buffer_hash(const struct buffer *buffer) {
+    // Four independent multiply-xor chains over 8-byte words: as fast as memory, and any changed
+    // bit changes the result with near certainty. The multiplier is the 64-bit golden ratio, made
+    // odd.
+    const uint64_t k = 0x9e3779b97f4a7c15u;
+    const struct tensor *t = &buffer->tensor;
+    uint64_t lanes[4] = {1, 2, 3, 4};
+    for (size_t p = 0; p < t->shape.planes; p++) {
+        for (size_t r = 0; r < t->shape.rows; r++) {
+            const unsigned char *row = (const unsigned char *)tensor_row(t, p, r);
+            const size_t bytes = t->shape.cols * sizeof(float);
+            size_t i = 0;
+            for (; i + 32 <= bytes; i += 32) {
+                for (size_t l = 0; l < 4; l++) {
+                    uint64_t word;
+                    memcpy(&word, row + i + 8 * l, sizeof(word));
+                    lanes[l] = (lanes[l] ^ word) * k;
+                    lanes[l] ^= lanes[l] >> 29;
+                }
+            }
+            for (; i < bytes; i += 4) {
+                uint32_t word;
+                memcpy(&word, row + i, sizeof(word));
+                lanes[0] = (lanes[0] ^ word) * k;
+                lanes[0] ^= lanes[0] >> 29;
+            }
+        }
+    }
+    uint64_t hash = 0;
+    for (size_t l = 0; l < 4; l++) {
+        hash = (hash ^ lanes[l]) * k;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+void buffer_free(struct buffer *buffer) {
+    if (buffer->map) {
+        munmap(buffer->map, buffer->map_bytes);
+    }
+    memset(buffer, 0, sizeof(*buffer));
+}

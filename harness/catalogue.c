@@ -1,0 +1,158 @@
+#include "catalogue.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu.h"
+#include "diag.h"
+#include "op.h"
+#include "protocol.h"
+#include "supervisor.h"
+
+/// An ISA that counts as present: tests run AVX-512 sources over an emulation in plain C
+/// (tests/simde).
+static const char *assumed_isa(void) {
+    return getenv("MHABENCH_ASSUME_ISA");
+}
+
+bool catalogue_emulated(const struct machine *machine) {
+    return machine->emulated || assumed_isa() != NULL;
+}
+
+bool catalogue_isa_runs(const char *isa, const char *max_isa, const char **why_not) {
+    const int index = mha_isa_find(isa);
+    *why_not = "";
+    if (index < 0) {
+        *why_not = "an ISA that this program does not know";
+        return false;
+    }
+    if (max_isa && !mha_isa_within(index, mha_isa_find(max_isa))) {
+        *why_not = "above --max-isa";
+        return false;
+    }
+    if (assumed_isa() && strcmp(assumed_isa(), isa) == 0) {
+        return true;
+    }
+    const struct mha_isa_status status = mha_isa_status((size_t)index, NULL);
+    *why_not = status.why_not;
+    return status.runs;
+}
+
+struct loading {
+    struct catalogue *catalogue;
+    const char *max_isa;
+};
+
+static char *copy(const json_t *event, const char *key) {
+    return diag_alloc(strdup(protocol_get_string(event, key)));
+}
+
+static void on_kernel(void *context, const json_t *event) {
+    const struct loading *loading = context;
+    struct catalogue *c = loading->catalogue;
+    c->kernels = diag_alloc(realloc(c->kernels, (c->count + 1) * sizeof(*c->kernels)));
+    struct catalogue_kernel *k = &c->kernels[c->count++];
+    const bool plugin = json_is_string(json_object_get(event, "plugin"));
+    *k = (struct catalogue_kernel){
+        .name = copy(event, "name"),
+        .op = copy(event, "op"),
+        .dtype = copy(event, "dtype"),
+        .isa = copy(event, "isa"),
+        .tag = copy(event, "tag"),
+        .summary = copy(event, "summary"),
+        .plugin = plugin ? copy(event, "plugin") : NULL,
+        .code_hash = copy(event, "code_hash"),
+        .library = copy(event, "library"),
+        .version = copy(event, "version"),
+        .peer = json_is_true(json_object_get(event, "peer")),
+        .step = (size_t)protocol_get_integer(event, "step"),
+        .flops_per_step = (double)protocol_get_integer(event, "flops_per_step"),
+    };
+    k->runs = catalogue_isa_runs(k->isa, loading->max_isa, &k->why_not);
+}
+
+int catalogue_load(struct catalogue *catalogue, const struct options *options,
+                   const struct machine *machine) {
+    memset(catalogue, 0, sizeof(*catalogue));
+    struct loading loading = {catalogue, options->max_isa};
+    const struct supervisor supervisor = {machine, options->timeout_s, on_kernel, &loading};
+    json_t *plugins = json_array();
+    for (size_t i = 0; i < options->plugins.count; i++) {
+        json_array_append_new(plugins, json_string(options->plugins.items[i]));
+    }
+    json_t *job = json_pack("{s:s, s:o}", "mode", "catalogue", "plugins", plugins);
+    char text[256];
+    const enum worker_end end = supervisor_run(&supervisor, job, text, sizeof(text));
+    json_decref(job);
+    if (end == WORKER_CRASHED || end == WORKER_TIMEOUT) {
+        diag_error("the worker that loads the kernels failed: %s", text);
+    }
+    return end == WORKER_DONE ? EXIT_DONE : EXIT_USAGE;
+}
+
+static bool in_list(const struct string_list *list, const char *word) {
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->items[i], word) == 0) {
+            return true;
+        }
+    }
+    return list->count == 0;
+}
+
+bool catalogue_selects(const struct options *options, const struct catalogue_kernel *kernel) {
+    bool named = options->kernels.count == 0;
+    for (size_t i = 0; i < options->kernels.count; i++) {
+        named = named || fnmatch(options->kernels.items[i], kernel->name, 0) == 0;
+    }
+    const bool ceiling = op_find(kernel->op)->ceiling;
+    const bool asked = !ceiling || options->ops.count > 0 || options->kernels.count > 0;
+    return named && asked && in_list(&options->ops, kernel->op) &&
+           in_list(&options->isas, kernel->isa) && in_list(&options->dtypes, kernel->dtype);
+}
+
+int catalogue_require(const struct catalogue *catalogue, const struct options *options) {
+    const struct catalogue_kernel *lacking = NULL;
+    size_t matching = 0;
+    for (size_t i = 0; i < catalogue->count; i++) {
+        const struct catalogue_kernel *k = &catalogue->kernels[i];
+        if (catalogue_selects(options, k)) {
+            matching++;
+            if (k->runs) {
+                return EXIT_DONE;
+            }
+            lacking = k;
+        }
+    }
+    if (lacking) {
+        diag_error("nothing that was asked for can run here: %s needs %s: %s", lacking->name,
+                   lacking->isa, lacking->why_not);
+        return EXIT_CANNOT_RUN;
+    }
+    // A word of isa.cmake whose kernels this build does not have.
+    for (size_t i = 0; matching == 0 && i < options->isas.count; i++) {
+        const char *why_not;
+        if (!catalogue_isa_runs(options->isas.items[i], options->max_isa, &why_not)) {
+            diag_error("nothing that was asked for can run here: %s: %s", options->isas.items[i],
+                       why_not);
+            return EXIT_CANNOT_RUN;
+        }
+    }
+    diag_error("no kernel matches the selection%s%s: see `mhabench list`",
+               options->kernels.count ? ", --kernel " : "",
+               options->kernels.count ? options->kernels.items[0] : "");
+    return EXIT_USAGE;
+}
+
+void catalogue_free(struct catalogue *catalogue) {
+    for (size_t i = 0; i < catalogue->count; i++) {
+        struct catalogue_kernel *k = &catalogue->kernels[i];
+        char *const texts[] = {k->name,    k->op,     k->dtype,     k->isa,     k->tag,
+                               k->summary, k->plugin, k->code_hash, k->library, k->version};
+        for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++) {
+            free(texts[t]);
+        }
+    }
+    free(catalogue->kernels);
+    memset(catalogue, 0, sizeof(*catalogue));
+}

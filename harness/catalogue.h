@@ -1,0 +1,52 @@
+/// What kernels there are, as the parent knows it: told by a worker, since only workers load
+/// kernels.
+#ifndef MHA_CATALOGUE_H
+#define MHA_CATALOGUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "machine.h"
+#include "options.h"
+#include "problem.h"
+
+struct catalogue_kernel {
+    char *name, *op, *dtype, *isa, *tag, *summary;
+    char *plugin;  ///< NULL for ours and the peers.
+    char *code_hash;
+    char *library, *version;
+    bool peer;
+    size_t step;
+    double flops_per_step;  ///< peak kernels only, else 0.
+    bool runs;              ///< This CPU, and --max-isa, allow it.
+    const char *why_not;    ///< One phrase when !runs.
+};
+
+struct catalogue {
+    size_t count;
+    struct catalogue_kernel *kernels;
+};
+
+/// Asks a worker. Returns EXIT_DONE, or EXIT_USAGE when a plug-in or the library cannot be used
+/// (said already).
+int catalogue_load(struct catalogue *catalogue, const struct options *options,
+                   const struct machine *machine);
+
+/// Tells whether the options' filters (op, dtype, isa, kernel globs) let a kernel through. Ceilings
+/// only pass when an option names them.
+bool catalogue_selects(const struct options *options, const struct catalogue_kernel *kernel);
+
+/// Tells whether anything selected runs here; when not, says why on stderr and returns
+/// EXIT_CANNOT_RUN (an ISA is lacking) or EXIT_USAGE (no kernel of that name).
+int catalogue_require(const struct catalogue *catalogue, const struct options *options);
+
+/// Tells whether an ISA word may run: compiled, had by the CPU, enabled by the system, within
+/// --max-isa.
+bool catalogue_isa_runs(const char *isa, const char *max_isa, const char **why_not);
+
+/// Tells whether times mean nothing here: an emulator, or code that stands in for an ISA.
+bool catalogue_emulated(const struct machine *machine);
+
+void catalogue_free(struct catalogue *catalogue);
+
+#endif

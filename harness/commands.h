@@ -1,0 +1,16 @@
+/// The commands. Each takes parsed options and returns the program's exit code.
+#ifndef MHA_COMMANDS_H
+#define MHA_COMMANDS_H
+
+#include "machine.h"
+#include "options.h"
+
+int cmd_list(const struct options *options, const struct machine *machine);
+int cmd_check(const struct options *options, const struct machine *machine);
+int cmd_run(const struct options *options, const struct machine *machine);
+int cmd_machine(const struct options *options, const struct machine *machine);
+
+/// Tells whether escape codes may be written to `fd` (--color, NO_COLOR, a terminal).
+bool commands_color(const struct options *options, int fd);
+
+#endif

@@ -1,0 +1,89 @@
+/// concat: the heads' outputs side by side.
+#include "op.h"
+
+static void normalise(struct problem *problem) {
+    problem->shape.kv_heads = problem->shape.heads;
+    problem->shape.seq_kv = problem->shape.seq_q;
+}
+
+static size_t tensors(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]) {
+    const struct mha_shape *s = &problem->shape;
+    shapes[0] =
+        (struct tensor_shape){"x", TENSOR_INPUT, s->batch * s->heads, s->seq_q, s->head_dim};
+    shapes[1] =
+        (struct tensor_shape){"y", TENSOR_OUTPUT, s->batch, s->seq_q, s->heads * s->head_dim};
+    return 2;
+}
+
+static void grid(const struct problem *problem, size_t *planes, size_t *rows) {
+    *planes = problem->shape.batch;
+    *rows = problem->shape.seq_q;
+}
+
+static void item_args(const struct problem *problem, const struct tensor *t,
+                      const struct item *item, union op_args *args) {
+    const size_t heads = problem->shape.heads;
+    args->concat = (struct mha_concat_args){
+        .heads = heads,
+        .tokens = item->rows,
+        .head_dim = problem->shape.head_dim,
+        .x = tensor_row(&t[0], item->plane * heads, item->first_row),
+        .x_head_stride = t[0].plane_stride,
+        .x_stride = t[0].row_stride,
+        .y = tensor_row(&t[1], item->plane, item->first_row),
+        .y_stride = t[1].row_stride,
+    };
+}
+
+static void run(const struct mha_kernel *kernel, const union op_args *args, void *workspace) {
+    kernel->run.concat(&args->concat, workspace);
+}
+
+static void attach(union op_args *args, const void *packed, const void *state) {
+    (void)packed;
+    args->concat.state = state;
+}
+
+/// A copy: the bound is 0, and the bits must be equal.
+static void oracle_row(const struct problem *problem, const struct tensor *t, size_t plane,
+                       size_t row, double *want, double *bound) {
+    const size_t heads = problem->shape.heads, dim = problem->shape.head_dim;
+    for (size_t h = 0; h < heads; h++) {
+        const float *x = tensor_row(&t[0], plane * heads + h, row);
+        for (size_t i = 0; i < dim; i++) {
+            want[h * dim + i] = (double)x[i];
+            bound[h * dim + i] = 0;
+        }
+    }
+}
+
+static double flops(const struct problem *problem) {
+    (void)problem;
+    return 0;
+}
+
+static void bytes(const struct problem *problem, double *read, double *written) {
+    const struct mha_shape *s = &problem->shape;
+    *read = 4 * (double)(s->batch * s->heads) * (double)s->seq_q * (double)s->head_dim;
+    *written = *read;
+}
+
+static const char *const classes[] = {"normal", "bits", NULL};
+
+const struct op_driver op_concat = {
+    .name = "concat",
+    .rank = 80,
+    .axes = OP_AXIS_HEAD_DIM,
+    .mix = "copy",
+    .compare = COMPARE_BITS,
+    .classes = classes,
+    .normalise = normalise,
+    .tensors = tensors,
+    .grid = grid,
+    .item_args = item_args,
+    .run = run,
+    .attach = attach,
+    .oracle_row = oracle_row,
+    .flops = flops,
+    .bytes = bytes,
+};

@@ -1,0 +1,80 @@
+/// copy: the ceiling of moving data: one stream in, one out.
+#include "op.h"
+
+/// batch planes of seq_kv elements, each an item.
+static void normalise(struct problem *problem) {
+    const size_t planes = problem->shape.batch, count = problem->shape.seq_kv;
+    problem->shape = (struct mha_shape){planes, 1, 1, 1, count, 1};
+}
+
+static size_t tensors(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]) {
+    const size_t planes = problem->shape.batch, count = problem->shape.seq_kv;
+    shapes[0] = (struct tensor_shape){"x", TENSOR_INPUT, planes, 1, count};
+    shapes[1] = (struct tensor_shape){"y", TENSOR_OUTPUT, planes, 1, count};
+    return 2;
+}
+
+static void grid(const struct problem *problem, size_t *planes, size_t *rows) {
+    *planes = problem->shape.batch;
+    *rows = 1;
+}
+
+static void item_args(const struct problem *problem, const struct tensor *t,
+                      const struct item *item, union op_args *args) {
+    args->stream = (struct mha_stream_args){
+        .count = problem->shape.seq_kv,
+        .x = tensor_row(&t[0], item->plane, 0),
+        .y = tensor_row(&t[1], item->plane, 0),
+    };
+}
+
+static void run(const struct mha_kernel *kernel, const union op_args *args, void *workspace) {
+    kernel->run.copy(&args->stream, workspace);
+}
+
+static void attach(union op_args *args, const void *packed, const void *state) {
+    (void)packed;
+    args->stream.state = state;
+}
+
+/// A copy: the bound is 0, and the bits must be equal.
+static void oracle_row(const struct problem *problem, const struct tensor *t, size_t plane,
+                       size_t row, double *want, double *bound) {
+    const float *x = tensor_row(&t[0], plane, row);
+    for (size_t i = 0; i < problem->shape.seq_kv; i++) {
+        want[i] = (double)x[i];
+        bound[i] = 0;
+    }
+}
+
+static double flops(const struct problem *problem) {
+    (void)problem;
+    return 0;
+}
+
+static void bytes(const struct problem *problem, double *read, double *written) {
+    const double all = 4 * (double)problem->shape.batch * (double)problem->shape.seq_kv;
+    *read = all;
+    *written = all;
+}
+
+static const char *const classes[] = {"normal", "bits", NULL};
+
+const struct op_driver op_copy = {
+    .name = "copy",
+    .rank = 930,
+    .ceiling = true,
+    .axes = OP_AXIS_SEQ_KV,
+    .mix = "copy",
+    .compare = COMPARE_BITS,
+    .classes = classes,
+    .normalise = normalise,
+    .tensors = tensors,
+    .grid = grid,
+    .item_args = item_args,
+    .run = run,
+    .attach = attach,
+    .oracle_row = oracle_row,
+    .flops = flops,
+    .bytes = bytes,
+};

@@ -1,0 +1,74 @@
+/// The parent's side of a run: launches of the worker, the time budget, crashes, the journal.
+#ifndef MHA_SCHEDULE_H
+#define MHA_SCHEDULE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "catalogue.h"
+#include "machine.h"
+#include "options.h"
+#include "results.h"
+
+/// Samples of one ceiling beside one problem at one thread count.
+struct ceiling_samples {
+    size_t problem;
+    char kernel[64], kind[16], isa[16], mix[24], level[8];
+    double bytes;
+    int threads;
+    size_t count;
+    double *values;  ///< GFLOP/s or GB/s.
+};
+
+/// What is to be measured, and what is known so far.
+struct schedule {
+    const struct machine *machine;
+    const struct options *options;
+    size_t problems;
+    const struct problem *problem;  ///< [problems]
+    size_t rows;
+    struct row *row;          ///< [rows]
+    size_t *row_problem;      ///< [rows]: index of the row's problem.
+    double default_budget_s;  ///< Used when the options have none; 0: no limit.
+    size_t default_launches;
+    size_t default_samples;  ///< A row's samples in the first launch.
+    double default_min_time_s;
+    const char *journal;  ///< Path of the journal, or NULL for none.
+    bool quiet;           ///< No progress on stderr.
+    // filled by schedule_run()
+    size_t ceilings;
+    struct ceiling_samples *ceiling;
+    bool interrupted;  ///< Stopped by a signal: the journal is kept.
+    // private to schedule.c
+    FILE *journal_file;
+    size_t launch;           ///< Launch that is under way, from 0.
+    bool *problem_done;      ///< [problems], in this launch.
+    char (*hash)[20];        ///< [rows]: of the verified output, "" before that.
+    size_t *samples_wanted;  ///< [rows], in this launch.
+    long current;            ///< Row that the worker is busy with, or -1.
+    char current_what[64];
+    size_t events;  ///< Received in this launch; tells a worker that never began.
+};
+
+/// Measures. With options->resume the journal is read first, and what it holds is not measured
+/// again. Returns EXIT_DONE, or EXIT_USAGE (said already) for a journal that does not fit, a
+/// plug-in that cannot be loaded, ... Verdicts are in the rows.
+int schedule_run(struct schedule *schedule);
+
+/// Measures the same again in `launches` further launches, without a budget.
+int schedule_more(struct schedule *schedule, size_t launches);
+
+/// Sets every row's ceiling_kind and ceiling_share from the ceilings beside its problem, and the
+/// verdict ACCOUNTING where a share lies wholly above 1.05. Needs the medians. Returns the number
+/// of rows that are above, so that they can be measured again.
+size_t schedule_shares(struct schedule *schedule, bool judge);
+
+/// Gets the ceilings, pooled over the problems of the same level. Free with ceilings_free().
+void schedule_ceilings(const struct schedule *schedule, struct ceiling_list *list);
+
+void schedule_free(struct schedule *schedule);
+
+#endif

@@ -1,0 +1,237 @@
+#include "team.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "diag.h"
+
+double team_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+void team_for(int threads, size_t count, void (*fn)(void *context, size_t i, int thread),
+              void *context) {
+    if (threads <= 1) {
+        for (size_t i = 0; i < count; i++) {
+            fn(context, i, 0);
+        }
+        return;
+    }
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (size_t i = 0; i < count; i++) {
+        fn(context, i, omp_get_thread_num());
+    }
+}
+
+int team_each(int threads, void (*fn)(void *context, int thread), void *context) {
+    int ran = 1;
+    if (threads <= 1) {
+        fn(context, 0);
+        return ran;
+    }
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp single
+        ran = omp_get_num_threads();
+        fn(context, omp_get_thread_num());
+    }
+    return ran;
+}
+
+static size_t round_up(size_t value, size_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+/// Maps `count` slots of `bytes` each. Returns false when memory cannot be had.
+static bool slots_make(struct team_slots *slots, size_t count, size_t bytes, bool guarded) {
+    enum { PAGE = 4096, LINE = 64 };
+    if (count == 0 || bytes == 0) {
+        return true;
+    }
+    // Whole pages, so that threads share no cache line; a guarded slot ends where a page without
+    // access begins.
+    const size_t inner = round_up(bytes, PAGE);
+    slots->stride_bytes = inner + (guarded ? PAGE : 0);
+    slots->map_bytes = count * slots->stride_bytes;
+    void *map =
+        mmap(NULL, slots->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) {
+        return false;
+    }
+    slots->map = map;
+    slots->first = slots->map + (guarded ? inner - round_up(bytes, LINE) : 0);
+    for (size_t i = 0; guarded && i < count; i++) {
+        mprotect(slots->map + i * slots->stride_bytes + inner, PAGE, PROT_NONE);
+    }
+    return true;
+}
+
+static void *slot(const struct team_slots *slots, size_t index) {
+    return slots->first ? slots->first + index * slots->stride_bytes : NULL;
+}
+
+static void slots_free(struct team_slots *slots) {
+    if (slots->map) {
+        munmap(slots->map, slots->map_bytes);
+    }
+}
+
+static void run_item(const struct team_case *c, size_t copy, size_t i, int thread) {
+    union op_args args = c->args[copy * c->items + i];
+    void *packed = NULL;
+    if (c->packs) {
+        packed = slot(&c->packed, c->packs_per_item ? (size_t)thread : c->item_plane[i]);
+        if (c->packs_per_item) {
+            c->driver->pack(c->kernel, &args, packed);
+        }
+    }
+    c->driver->attach(&args, packed, c->state);
+    c->driver->run(c->kernel, &args, slot(&c->workspace, (size_t)thread));
+}
+
+static void pack_plane(const struct team_case *c, size_t copy, size_t plane, int thread) {
+    c->driver->pack(c->kernel, &c->args[copy * c->items + plane * c->blocks],
+                    slot(&c->packed, c->packs_per_item ? (size_t)thread : plane));
+}
+
+void team_case_call(struct team_case *c, size_t copy) {
+    const bool pack_first = c->packs && !c->packs_per_item;
+    if (c->threads <= 1) {
+        for (size_t p = 0; pack_first && p < c->planes; p++) {
+            pack_plane(c, copy, p, 0);
+        }
+        for (size_t i = 0; i < c->items; i++) {
+            run_item(c, copy, i, 0);
+        }
+        c->ran = 1;
+        return;
+    }
+#pragma omp parallel num_threads(c->threads)
+    {
+        const int thread = omp_get_thread_num();
+        if (pack_first) {
+#pragma omp for schedule(dynamic)
+            for (size_t p = 0; p < c->planes; p++) {
+                pack_plane(c, copy, p, thread);
+            }
+        }
+#pragma omp for schedule(dynamic) nowait
+        for (size_t i = 0; i < c->items; i++) {
+            run_item(c, copy, i, thread);
+        }
+        if (thread == 0) {
+            c->ran = omp_get_num_threads();
+        }
+    }
+}
+
+void team_case_pack(struct team_case *c, size_t copy) {
+    if (!c->packs) {
+        return;
+    }
+    if (c->threads <= 1) {
+        for (size_t p = 0; p < c->planes; p++) {
+            pack_plane(c, copy, p, 0);
+        }
+        return;
+    }
+#pragma omp parallel for num_threads(c->threads) schedule(dynamic)
+    for (size_t p = 0; p < c->planes; p++) {
+        pack_plane(c, copy, p, omp_get_thread_num());
+    }
+}
+
+double team_case_probe_ns(struct team_case *c) {
+    if (c->items == 0) {
+        return 0;
+    }
+    // Of a causal problem the middle item does the average work.
+    const size_t i = c->items / 2;
+    const double start = team_now_ns();
+    run_item(c, 0, i, 0);
+    return (team_now_ns() - start) * (double)c->items / c->threads;
+}
+
+bool team_case_make(struct team_case *c, const struct op_driver *driver,
+                    const struct mha_kernel *kernel, const struct problem *problem, int threads,
+                    size_t copies, const struct tensor *const *tensors, size_t block_rows,
+                    bool guarded, char *why, size_t why_size) {
+    memset(c, 0, sizeof(*c));
+    c->driver = driver;
+    c->kernel = kernel;
+    c->problem = problem;
+    c->threads = threads;
+    c->copies = copies;
+    size_t rows = 0;
+    driver->grid(problem, &c->planes, &rows);
+    const size_t multiple = kernel->row_multiple ? kernel->row_multiple : 1;
+    size_t block = block_rows ? block_rows : rows;
+    // Four items a thread even out what the threads and the causal rows differ by.
+    const size_t wanted = 4 * (size_t)threads;
+    if (!block_rows && threads > 1 && c->planes < wanted && c->planes > 0) {
+        const size_t blocks = (wanted + c->planes - 1) / c->planes;
+        block = (rows + blocks - 1) / blocks;
+    }
+    block = block ? round_up(block, multiple) : multiple;
+    c->blocks = rows ? (rows + block - 1) / block : 0;
+    c->items = c->planes * c->blocks;
+    c->args = diag_alloc(calloc(copies * c->items + 1, sizeof(*c->args)));
+    c->item_plane = diag_alloc(calloc(c->items + 1, sizeof(*c->item_plane)));
+    for (size_t copy = 0; copy < copies; copy++) {
+        for (size_t i = 0; i < c->items; i++) {
+            struct item item = {i / c->blocks, i % c->blocks * block, block};
+            if (item.first_row + item.rows > rows) {
+                item.rows = rows - item.first_row;
+            }
+            c->item_plane[i] = item.plane;
+            driver->item_args(problem, tensors[copy], &item, &c->args[copy * c->items + i]);
+        }
+    }
+    if (kernel->create) {
+        const struct mha_mask mask = problem_mask(problem, 0);
+        const double start = team_now_ns();
+        c->state = kernel->create(&problem->shape, &mask);
+        c->create_ns = team_now_ns() - start;
+        if (!c->state) {
+            snprintf(why, why_size, "create() failed for this shape");
+            team_case_free(c);
+            return false;
+        }
+        for (size_t i = 0; i < copies * c->items; i++) {
+            driver->attach(&c->args[i], NULL, c->state);
+        }
+    }
+    const size_t workspace_bytes =
+        kernel->workspace_bytes ? kernel->workspace_bytes(&problem->shape) : 0;
+    const size_t packed_bytes = driver->pack && kernel->packed_bytes && c->items > 0
+                                    ? kernel->packed_bytes(&problem->shape)
+                                    : 0;
+    c->packs = packed_bytes > 0;
+    c->packs_per_item = c->blocks == 1;
+    const size_t packed_count = c->packs_per_item ? (size_t)threads : c->planes;
+    if (!slots_make(&c->workspace, (size_t)threads, workspace_bytes, guarded) ||
+        !slots_make(&c->packed, packed_count, packed_bytes, guarded)) {
+        snprintf(why, why_size, "no memory for a workspace of %zu and packed operands of %zu bytes",
+                 workspace_bytes, packed_bytes);
+        team_case_free(c);
+        return false;
+    }
+    return true;
+}
+
+void team_case_free(struct team_case *c) {
+    if (c->state && c->kernel->destroy) {
+        c->kernel->destroy(c->state);
+    }
+    free(c->args);
+    free(c->item_plane);
+    slots_free(&c->packed);
+    slots_free(&c->workspace);
+    memset(c, 0, sizeof(*c));
+}

@@ -1,0 +1,71 @@
+/// Threads: the one place that has OpenMP pragmas. A team runs a prepared case (a kernel over all
+/// the work items of a problem) or any loop of the harness.
+#ifndef MHA_TEAM_H
+#define MHA_TEAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "buffers.h"
+#include "op.h"
+
+/// Runs fn(context, i, thread) for every i < count on `threads` threads, in any order.
+void team_for(int threads, size_t count, void (*fn)(void *context, size_t i, int thread),
+              void *context);
+
+/// Runs fn(context, thread) once on each of `threads` threads. Returns how many threads ran.
+int team_each(int threads, void (*fn)(void *context, int thread), void *context);
+
+/// Equal pieces of memory, 64-byte aligned, each for one thread or plane.
+struct team_slots {
+    unsigned char *map;
+    size_t map_bytes;
+    unsigned char *first;  ///< NULL when there are none.
+    size_t stride_bytes;
+};
+
+/// A kernel bound to a problem's buffers, cut into items for a number of threads.
+struct team_case {
+    const struct op_driver *driver;
+    const struct mha_kernel *kernel;
+    const struct problem *problem;
+    int threads;
+    size_t copies;        ///< Copies of the buffers: 1 when hot, more when cold.
+    size_t planes;        ///< Of the grid.
+    size_t items;         ///< Per copy.
+    size_t blocks;        ///< Items per plane.
+    union op_args *args;  ///< [copies * items]
+    size_t *item_plane;   ///< [items]
+    bool packs;
+    bool packs_per_item;  ///< One item per plane: the thread packs right before it runs the item.
+    struct team_slots packed;     ///< One a plane, or one a thread.
+    struct team_slots workspace;  ///< One a thread.
+    void *state;                  ///< Of create().
+    double create_ns;
+    int ran;  ///< Threads that the last call really had.
+};
+
+/// Binds a kernel. `tensors` is [copies][the op's tensors]; it and `problem` must outlive the case.
+/// `block_rows` forces items of that many rows (rounded up to the kernel's multiple); 0 lets the
+/// number of threads decide. Returns false, with a reason in `why`, when memory or create() fails.
+bool team_case_make(struct team_case *c, const struct op_driver *driver,
+                    const struct mha_kernel *kernel, const struct problem *problem, int threads,
+                    size_t copies, const struct tensor *const *tensors, size_t block_rows,
+                    bool guarded, char *why, size_t why_size);
+
+/// One call: everything of the problem, on buffer copy `copy`: packing, then all items.
+void team_case_call(struct team_case *c, size_t copy);
+
+/// Packing alone, as one call does it. Does nothing for a kernel that does not pack.
+void team_case_pack(struct team_case *c, size_t copy);
+
+/// Runs the first item alone on this thread, and tells the time of a whole call that follows from
+/// it.
+double team_case_probe_ns(struct team_case *c);
+
+void team_case_free(struct team_case *c);
+
+/// Monotonic time, not slewed.
+double team_now_ns(void);
+
+#endif

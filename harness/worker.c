@@ -1,0 +1,73 @@
+#include "worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "diag.h"
+#include "protocol.h"
+
+/// Sends what every loaded kernel says of itself: [{"event": "kernel", ...}].
+static void send_catalogue(const struct worker *worker) {
+    for (size_t i = 0; i < worker->table.count; i++) {
+        const struct loaded_kernel *l = &worker->table.kernels[i];
+        const struct mha_kernel *k = l->kernel;
+        protocol_send(
+            WORKER_EVENT_FD,
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s*, s:s, s:s, s:s, s:I, s:I}",
+                      "event", "kernel", "name", k->name, "op", k->op, "dtype", k->dtype, "isa",
+                      k->isa, "tag", k->tag, "summary", k->summary ? k->summary : "", "peer",
+                      (k->flags & MHA_FLAG_PEER) != 0, "plugin", l->plugin, "code_hash",
+                      l->code_hash, "library", l->library, "version", l->version, "step",
+                      (json_int_t)(k->step ? k->step : 16), "flops_per_step",
+                      (json_int_t)k->flops_per_step));
+    }
+}
+
+static json_t *read_job(void) {
+    FILE *file = fdopen(WORKER_JOB_FD, "r");
+    json_error_t error;
+    json_t *job = file ? json_loadf(file, 0, &error) : NULL;
+    if (file) {
+        fclose(file);
+    }
+    return job;
+}
+
+int worker_main(void) {
+    json_t *job = read_job();
+    if (!job) {
+        diag_error("%s is for the program's own use", WORKER_ARGUMENT);
+        return EXIT_USAGE;
+    }
+    struct worker worker = {
+        .job = job,
+        .seed = (uint64_t)protocol_get_integer(job, "seed"),
+        .threads_allowed = (int)protocol_get_integer(job, "threads_allowed"),
+    };
+    const json_t *plugins = json_object_get(job, "plugins");
+    const size_t count = json_array_size(plugins);
+    const char **paths = diag_alloc(calloc(count + 1, sizeof(*paths)));
+    for (size_t i = 0; i < count; i++) {
+        paths[i] = json_string_value(json_array_get(plugins, i));
+    }
+    char error[1024];
+    int code = EXIT_DONE;
+    if (!library_load(&worker.table, count, paths, error, sizeof(error))) {
+        protocol_send(WORKER_EVENT_FD, json_pack("{s:s, s:s}", "event", "error", "text", error));
+        code = EXIT_USAGE;
+    } else {
+        const char *mode = protocol_get_string(job, "mode");
+        if (strcmp(mode, "catalogue") == 0) {
+            send_catalogue(&worker);
+        } else if (strcmp(mode, "check") == 0) {
+            worker_check(&worker);
+        } else {
+            worker_measure(&worker);
+        }
+        protocol_send(WORKER_EVENT_FD, json_pack("{s:s}", "event", "done"));
+    }
+    // Straight out: libraries stay loaded, and their destructors are none of our business.
+    _exit(code);
+}

@@ -1,0 +1,23 @@
+/// concat_f32 as the compiler vectorises it: the same blocks as the hand-written variants, in plain
+/// C. Includers define MHA_ISA_NAME and MHA_KERNEL_SYMBOL. Bit-exact. Tail: the compiler's.
+#include "mha_kernel.h"
+#include "move.h"
+#include "move_autovec.h"
+
+static void run(const struct mha_concat_args *args, void *workspace) {
+    (void)workspace;
+    const struct move_heads heads = move_heads_of_concat(args);
+    move_heads(&heads, move_autovec_rows);
+}
+
+const struct mha_kernel MHA_KERNEL_SYMBOL = {
+    .name = "concat_f32_" MHA_ISA_NAME "_autovec",
+    .op = "concat",
+    .dtype = "f32",
+    .isa = MHA_ISA_NAME,
+    .tag = "autovec",
+    .summary = "plain C, vectorised by the compiler",
+    .run = {.concat = run},
+    .row_multiple = MOVE_BLOCK_TOKENS,
+    .step = MOVE_AUTOVEC_TILE,
+};

@@ -1,0 +1,71 @@
+/// What the GEMM-shaped ops share whatever the ISA: how a right operand is packed and the order in
+/// which a product's register tiles are computed. Packers and register tiles stand in gemm_<isa>.h.
+///
+/// Packed operand: B [depth, cols] is cut into panels of `nr` columns, each stored as [depth][nr],
+/// one after the other; columns past the last are zero. A factor alpha is folded in by the packer:
+///
+///     panel 0: B[0][0..nr)  B[1][0..nr)  ...  B[depth-1][0..nr)
+///     panel 1: B[0][nr..2nr) ...
+///
+/// The zero columns meet A in lanes that no tile stores, so an infinity in A cannot leak from them.
+#ifndef MHA_GEMM_H
+#define MHA_GEMM_H
+
+#include <stddef.h>
+
+/// Computes C [rows, cols] = A [rows, depth] * panel [depth, nr] and stores rows x cols elements.
+/// 1 <= rows <= mr, 1 <= cols <= nr. Strides in elements; A and C at any alignment, the panel at
+/// that of the ISA's vectors. Each element is one chain of fused multiply-adds in the order of
+/// depth: the same bits whatever the tile that it falls into.
+typedef void gemm_tile_fn(size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride,
+                          const float *panel, float *c, size_t c_stride);
+
+/// Bytes of panels that all rows of a block pass before the next panels are touched: a quarter of a
+/// 32 KiB L1 data cache, which rows of A and C stream through as well.
+#define GEMM_PANEL_GROUP_BYTES 8192u
+
+/// Bytes of A that pass all panels before the next rows are touched: small enough to come back from
+/// L2 for every group of panels, with room beside them.
+#define GEMM_ROW_BLOCK_BYTES 32768u
+
+/// Gets the elements of `cols` packed columns.
+static inline size_t gemm_packed_count(size_t depth, size_t cols, size_t nr) {
+    return (cols + nr - 1) / nr * nr * depth;
+}
+
+/// Picks the next tile's rows out of `left`: mr, but for the last two tiles of a block, which share
+/// their rows evenly. A tile of one or two rows has too few accumulators to hide the latency of a
+/// multiply-add.
+static inline size_t gemm_tile_rows(size_t left, size_t mr) {
+    if (left <= mr) {
+        return left;
+    }
+    return left < 2 * mr && left - mr <= mr / 2 ? (left + 1) / 2 : mr;
+}
+
+/// Computes C [rows, cols] = A [rows, depth] * B, B packed as above. `tile` is a constant where
+/// this is called.
+static inline void gemm_packed(gemm_tile_fn *tile, size_t mr, size_t nr, size_t rows, size_t cols,
+                               size_t depth, const float *a, size_t a_stride, const float *packed,
+                               float *c, size_t c_stride) {
+    const size_t tiles = GEMM_ROW_BLOCK_BYTES / (mr * sizeof(float) * depth);
+    const size_t panels = GEMM_PANEL_GROUP_BYTES / (nr * sizeof(float) * depth);
+    const size_t block = (tiles > 0 ? tiles : 1) * mr;
+    const size_t group = (panels > 0 ? panels : 1) * nr;
+    for (size_t top = 0; top < rows; top += block) {
+        const size_t bottom = rows - top < block ? rows : top + block;
+        for (size_t first = 0; first < cols; first += group) {
+            const size_t last = cols - first < group ? cols : first + group;
+            for (size_t row = top, height = 0; row < bottom; row += height) {
+                height = gemm_tile_rows(bottom - row, mr);
+                for (size_t col = first; col < last; col += nr) {
+                    const size_t width = last - col < nr ? last - col : nr;
+                    tile(height, width, depth, a + row * a_stride, a_stride, packed + col * depth,
+                         c + row * c_stride + col, c_stride);
+                }
+            }
+        }
+    }
+}
+
+#endif

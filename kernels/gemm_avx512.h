@@ -1,0 +1,183 @@
+/// The register tile and the packer of the GEMM-shaped ops at the AVX-512 level; gemm.h has the
+/// layout and the contract.
+///
+/// Tile: 12 x 32, the shape of Goto and van de Geijn's register blocking for 32 registers: 24
+/// accumulators, 2 of B and the broadcasts of A; 14 loads feed 24 multiply-adds.
+#ifndef MHA_GEMM_AVX512_H
+#define MHA_GEMM_AVX512_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gemm.h"
+#include "vec_avx512.h"
+
+enum { GEMM_AVX512_MR = 12, GEMM_AVX512_NR = 32 };
+
+/// The tile for a number of rows that is a constant where it is called.
+__attribute__((always_inline)) static inline void gemm_avx512_tile_of(
+    const size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride,
+    const float *panel, float *c, size_t c_stride) {
+    __m512 sum[GEMM_AVX512_MR][2];
+#pragma GCC unroll 12
+    for (size_t r = 0; r < GEMM_AVX512_MR && r < rows; r++) {
+        sum[r][0] = _mm512_setzero_ps();
+        sum[r][1] = _mm512_setzero_ps();
+    }
+    for (size_t p = 0; p < depth; p++) {
+        const __m512 b0 = _mm512_load_ps(panel + p * GEMM_AVX512_NR);
+        const __m512 b1 = _mm512_load_ps(panel + p * GEMM_AVX512_NR + 16);
+#pragma GCC unroll 12
+        for (size_t r = 0; r < GEMM_AVX512_MR && r < rows; r++) {
+            const __m512 x = _mm512_set1_ps(a[r * a_stride + p]);
+            sum[r][0] = _mm512_fmadd_ps(x, b0, sum[r][0]);
+            sum[r][1] = _mm512_fmadd_ps(x, b1, sum[r][1]);
+        }
+    }
+    if (cols == GEMM_AVX512_NR) {
+#pragma GCC unroll 12
+        for (size_t r = 0; r < GEMM_AVX512_MR && r < rows; r++) {
+            _mm512_storeu_ps(c + r * c_stride, sum[r][0]);
+            _mm512_storeu_ps(c + r * c_stride + 16, sum[r][1]);
+        }
+    } else {
+        const __mmask16 low = vec_avx512_mask(cols < 16 ? cols : 16);
+        const __mmask16 high = vec_avx512_mask(cols < 16 ? 0 : cols - 16);
+#pragma GCC unroll 12
+        for (size_t r = 0; r < GEMM_AVX512_MR && r < rows; r++) {
+            _mm512_mask_storeu_ps(c + r * c_stride, low, sum[r][0]);
+            if (cols > 16) {
+                _mm512_mask_storeu_ps(c + r * c_stride + 16, high, sum[r][1]);
+            }
+        }
+    }
+}
+
+/// gemm_tile_fn of this level. The panel is 64-byte aligned.
+static inline void gemm_avx512_tile(size_t rows, size_t cols, size_t depth, const float *a,
+                                    size_t a_stride, const float *panel, float *c,
+                                    size_t c_stride) {
+    switch (rows) {
+        case 1:
+            gemm_avx512_tile_of(1, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 2:
+            gemm_avx512_tile_of(2, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 3:
+            gemm_avx512_tile_of(3, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 4:
+            gemm_avx512_tile_of(4, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 5:
+            gemm_avx512_tile_of(5, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 6:
+            gemm_avx512_tile_of(6, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 7:
+            gemm_avx512_tile_of(7, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 8:
+            gemm_avx512_tile_of(8, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 9:
+            gemm_avx512_tile_of(9, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 10:
+            gemm_avx512_tile_of(10, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 11:
+            gemm_avx512_tile_of(11, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        default:
+            gemm_avx512_tile_of(GEMM_AVX512_MR, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+    }
+}
+
+/// Loads the elements of `mask` of rows row, row + 4, row + 8, row + 12 into the four quarters;
+/// rows from `rows` on are zeros.
+static inline __m512 gemm_avx512_row_quad(const float *bt, size_t bt_stride, size_t row,
+                                          size_t rows, __mmask8 mask) {
+    __m512 quad = _mm512_setzero_ps();
+    if (row < rows) {
+        quad = _mm512_zextps128_ps512(_mm_maskz_loadu_ps(mask, bt + row * bt_stride));
+    }
+    if (row + 4 < rows) {
+        quad = _mm512_mask_broadcast_f32x4(quad, 0x00f0,
+                                           _mm_maskz_loadu_ps(mask, bt + (row + 4) * bt_stride));
+    }
+    if (row + 8 < rows) {
+        quad = _mm512_mask_broadcast_f32x4(quad, 0x0f00,
+                                           _mm_maskz_loadu_ps(mask, bt + (row + 8) * bt_stride));
+    }
+    if (row + 12 < rows) {
+        quad = _mm512_mask_broadcast_f32x4(quad, 0xf000,
+                                           _mm_maskz_loadu_ps(mask, bt + (row + 12) * bt_stride));
+    }
+    return quad;
+}
+
+/// Transposes within each quarter: quad[i] holds 4 elements of rows i, i + 4, i + 8, i + 12;
+/// column[j] gets element j of the 16 rows.
+static inline void gemm_avx512_transpose(const __m512 quad[4], __m512 column[4]) {
+    const __m512 t0 = _mm512_unpacklo_ps(quad[0], quad[1]);
+    const __m512 t1 = _mm512_unpackhi_ps(quad[0], quad[1]);
+    const __m512 t2 = _mm512_unpacklo_ps(quad[2], quad[3]);
+    const __m512 t3 = _mm512_unpackhi_ps(quad[2], quad[3]);
+    column[0] = _mm512_shuffle_ps(t0, t2, _MM_SHUFFLE(1, 0, 1, 0));
+    column[1] = _mm512_shuffle_ps(t0, t2, _MM_SHUFFLE(3, 2, 3, 2));
+    column[2] = _mm512_shuffle_ps(t1, t3, _MM_SHUFFLE(1, 0, 1, 0));
+    column[3] = _mm512_shuffle_ps(t1, t3, _MM_SHUFFLE(3, 2, 3, 2));
+}
+
+/// Packs B = alpha * transpose(bt), bt [cols, depth] row-major at any alignment: what S = Q * K^T
+/// asks for. `packed` is 64-byte aligned and gemm_packed_count() long.
+static inline void gemm_avx512_pack_transposed(const float *bt, size_t bt_stride, size_t cols,
+                                               size_t depth, float alpha, float *packed) {
+    const __m512 factor = _mm512_set1_ps(alpha);
+    // A panel is two halves of 16 columns.
+    for (size_t first = 0; first < gemm_packed_count(1, cols, GEMM_AVX512_NR); first += 16) {
+        const size_t left = first < cols ? cols - first : 0;
+        const float *from = bt + (left > 0 ? first : 0) * bt_stride;
+        float *to =
+            packed + first / GEMM_AVX512_NR * GEMM_AVX512_NR * depth + first % GEMM_AVX512_NR;
+        __m512 quad[4];
+        __m512 column[4];
+        size_t p = 0;
+        if (left >= 16) {
+            for (; p + 4 <= depth; p += 4) {
+                // Broadcasts from memory under a mask leave the shuffle unit to the transposition.
+                for (size_t i = 0; i < 4; i++) {
+                    const float *row = from + i * bt_stride + p;
+                    __m512 v = _mm512_zextps128_ps512(_mm_loadu_ps(row));
+                    v = _mm512_mask_broadcast_f32x4(v, 0x00f0, _mm_loadu_ps(row + 4 * bt_stride));
+                    v = _mm512_mask_broadcast_f32x4(v, 0x0f00, _mm_loadu_ps(row + 8 * bt_stride));
+                    v = _mm512_mask_broadcast_f32x4(v, 0xf000, _mm_loadu_ps(row + 12 * bt_stride));
+                    quad[i] = v;
+                }
+                gemm_avx512_transpose(quad, column);
+                for (size_t j = 0; j < 4; j++) {
+                    _mm512_store_ps(to + (p + j) * GEMM_AVX512_NR,
+                                    _mm512_mul_ps(column[j], factor));
+                }
+            }
+        }
+        for (; p < depth; p += 4) {
+            const size_t width = depth - p < 4 ? depth - p : 4;
+            const __mmask8 mask = (__mmask8)vec_avx512_mask(width);
+            for (size_t i = 0; i < 4; i++) {
+                quad[i] = gemm_avx512_row_quad(from + p, bt_stride, i, left, mask);
+            }
+            gemm_avx512_transpose(quad, column);
+            for (size_t j = 0; j < width; j++) {
+                _mm512_store_ps(to + (p + j) * GEMM_AVX512_NR, _mm512_mul_ps(column[j], factor));
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,171 @@
+/// The register tile and the packer of the GEMM-shaped ops at the NEON level; gemm.h has the layout
+/// and the contract.
+///
+/// Tile: 8 x 8: 16 accumulators (four multiply-adds a cycle of latency 4 need 16), 8 rows of A by
+/// 4 of depth, whose lanes the multiply-adds take directly, and 2 of B: 26 of 32 registers; 16
+/// loads feed 64 multiply-adds.
+#ifndef MHA_GEMM_NEON_H
+#define MHA_GEMM_NEON_H
+
+#include <arm_neon.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gemm.h"
+#include "vec_neon.h"
+
+enum { GEMM_NEON_MR = 8, GEMM_NEON_NR = 8 };
+
+/// The tile for a number of rows that is a constant where it is called.
+__attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t rows, size_t cols,
+                                                                    size_t depth, const float *a,
+                                                                    size_t a_stride,
+                                                                    const float *panel, float *c,
+                                                                    size_t c_stride) {
+    float32x4_t sum[GEMM_NEON_MR][2];
+    float32x4_t x[GEMM_NEON_MR];
+#pragma GCC unroll 8
+    for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
+        sum[r][0] = vdupq_n_f32(0.0f);
+        sum[r][1] = vdupq_n_f32(0.0f);
+    }
+    size_t p = 0;
+    for (; p + 4 <= depth; p += 4) {
+        const float *b = panel + p * GEMM_NEON_NR;
+#pragma GCC unroll 8
+        for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
+            x[r] = vld1q_f32(a + r * a_stride + p);
+        }
+        float32x4_t b0 = vld1q_f32(b);
+        float32x4_t b1 = vld1q_f32(b + 4);
+#pragma GCC unroll 8
+        for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
+            sum[r][0] = vfmaq_laneq_f32(sum[r][0], b0, x[r], 0);
+            sum[r][1] = vfmaq_laneq_f32(sum[r][1], b1, x[r], 0);
+        }
+        b0 = vld1q_f32(b + 8);
+        b1 = vld1q_f32(b + 12);
+#pragma GCC unroll 8
+        for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
+            sum[r][0] = vfmaq_laneq_f32(sum[r][0], b0, x[r], 1);
+            sum[r][1] = vfmaq_laneq_f32(sum[r][1], b1, x[r], 1);
+        }
+        b0 = vld1q_f32(b + 16);
+        b1 = vld1q_f32(b + 20);
+#pragma GCC unroll 8
+        for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
+            sum[r][0] = vfmaq_laneq_f32(sum[r][0], b0, x[r], 2);
+            sum[r][1] = vfmaq_laneq_f32(sum[r][1], b1, x[r], 2);
+        }
+        b0 = vld1q_f32(b + 24);
+        b1 = vld1q_f32(b + 28);
+#pragma GCC unroll 8
+        for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
+            sum[r][0] = vfmaq_laneq_f32(sum[r][0], b0, x[r], 3);
+            sum[r][1] = vfmaq_laneq_f32(sum[r][1], b1, x[r], 3);
+        }
+    }
+    for (; p < depth; p++) {
+        const float32x4_t b0 = vld1q_f32(panel + p * GEMM_NEON_NR);
+        const float32x4_t b1 = vld1q_f32(panel + p * GEMM_NEON_NR + 4);
+#pragma GCC unroll 8
+        for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
+            const float32x4_t y = vld1q_dup_f32(a + r * a_stride + p);
+            sum[r][0] = vfmaq_f32(sum[r][0], b0, y);
+            sum[r][1] = vfmaq_f32(sum[r][1], b1, y);
+        }
+    }
+    if (cols == GEMM_NEON_NR) {
+#pragma GCC unroll 8
+        for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
+            vst1q_f32(c + r * c_stride, sum[r][0]);
+            vst1q_f32(c + r * c_stride + 4, sum[r][1]);
+        }
+    } else {
+#pragma GCC unroll 8
+        for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
+            float *to = c + r * c_stride;
+            if (cols < 4) {
+                vec_neon_store_tail(to, sum[r][0], cols);
+            } else {
+                vst1q_f32(to, sum[r][0]);
+                vec_neon_store_tail(to + 4, sum[r][1], cols - 4);
+            }
+        }
+    }
+}
+
+/// gemm_tile_fn of this level.
+static inline void gemm_neon_tile(size_t rows, size_t cols, size_t depth, const float *a,
+                                  size_t a_stride, const float *panel, float *c, size_t c_stride) {
+    switch (rows) {
+        case 1:
+            gemm_neon_tile_of(1, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 2:
+            gemm_neon_tile_of(2, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 3:
+            gemm_neon_tile_of(3, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 4:
+            gemm_neon_tile_of(4, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 5:
+            gemm_neon_tile_of(5, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 6:
+            gemm_neon_tile_of(6, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        case 7:
+            gemm_neon_tile_of(7, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+        default:
+            gemm_neon_tile_of(GEMM_NEON_MR, cols, depth, a, a_stride, panel, c, c_stride);
+            break;
+    }
+}
+
+/// Transposes 4 x 4: column[j] gets element j of the 4 rows.
+static inline void gemm_neon_transpose(const float32x4_t row[4], float32x4_t column[4]) {
+    const float64x2_t t0 = vreinterpretq_f64_f32(vtrn1q_f32(row[0], row[1]));
+    const float64x2_t t1 = vreinterpretq_f64_f32(vtrn2q_f32(row[0], row[1]));
+    const float64x2_t t2 = vreinterpretq_f64_f32(vtrn1q_f32(row[2], row[3]));
+    const float64x2_t t3 = vreinterpretq_f64_f32(vtrn2q_f32(row[2], row[3]));
+    column[0] = vreinterpretq_f32_f64(vtrn1q_f64(t0, t2));
+    column[1] = vreinterpretq_f32_f64(vtrn1q_f64(t1, t3));
+    column[2] = vreinterpretq_f32_f64(vtrn2q_f64(t0, t2));
+    column[3] = vreinterpretq_f32_f64(vtrn2q_f64(t1, t3));
+}
+
+/// Packs B = alpha * transpose(bt), bt [cols, depth] row-major at any alignment: what S = Q * K^T
+/// asks for. `packed` is 64-byte aligned and gemm_packed_count() long.
+static inline void gemm_neon_pack_transposed(const float *bt, size_t bt_stride, size_t cols,
+                                             size_t depth, float alpha, float *packed) {
+    // A panel is two halves of 4 columns.
+    for (size_t first = 0; first < gemm_packed_count(1, cols, GEMM_NEON_NR); first += 4) {
+        const size_t left = first < cols ? cols - first : 0;
+        const float *from = bt + (left > 0 ? first : 0) * bt_stride;
+        float *to = packed + first / GEMM_NEON_NR * GEMM_NEON_NR * depth + first % GEMM_NEON_NR;
+        float32x4_t row[4];
+        float32x4_t column[4];
+        for (size_t p = 0; p < depth; p += 4) {
+            const size_t width = depth - p < 4 ? depth - p : 4;
+            for (size_t i = 0; i < 4; i++) {
+                if (i >= left) {
+                    row[i] = vdupq_n_f32(0.0f);
+                } else if (width == 4) {
+                    row[i] = vld1q_f32(from + i * bt_stride + p);
+                } else {
+                    row[i] = vec_neon_load_tail(from + i * bt_stride + p, width, 0.0f);
+                }
+            }
+            gemm_neon_transpose(row, column);
+            for (size_t j = 0; j < width; j++) {
+                vst1q_f32(to + (p + j) * GEMM_NEON_NR, vmulq_n_f32(column[j], alpha));
+            }
+        }
+    }
+}
+
+#endif

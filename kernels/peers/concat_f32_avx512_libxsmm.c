@@ -1,0 +1,21 @@
+/// concat by libxsmm, held to AVX-512.
+///
+/// Algorithm: heads_copy_libxsmm.inl. A copy: exact.
+#define PEER_ARCHID LIBXSMM_X86_AVX512_CORE
+#include "concat_libxsmm.inl"
+
+const struct mha_kernel concat_f32_avx512_libxsmm = {
+    .name = "concat_f32_avx512_libxsmm",
+    .op = "concat",
+    .dtype = "f32",
+    .isa = "avx512",
+    .tag = "libxsmm",
+    .summary = "generated matrix copies, 32 tokens of a head each",
+    .run = {.concat = run},
+    .supports = supports,
+    .create = create,
+    .destroy = destroy,
+    .row_multiple = BLOCK,
+    .step = BLOCK,
+    .flags = MHA_FLAG_PEER,
+};

@@ -1,0 +1,20 @@
+/// qk as the compiler vectorises it at the AVX2 level: the baseline of the hand-written variants.
+///
+/// Algorithm, error bound and tails: qk_autovec.inl.
+#define QK_ROWS 6
+#define QK_KEYS 16
+#include "qk_autovec.inl"
+
+const struct mha_kernel qk_f32_avx2_autovec = {
+    .name = "qk_f32_avx2_autovec",
+    .op = "qk",
+    .dtype = "f32",
+    .isa = "avx2",
+    .tag = "autovec",
+    .summary = "C for the vectoriser: packed K, blocks of 6 x 16",
+    .run = {.qk = run},
+    .pack = {.qk = pack},
+    .packed_bytes = packed_bytes,
+    .row_multiple = QK_ROWS,
+    .step = QK_KEYS,
+};

@@ -1,0 +1,25 @@
+/// qk at the AVX-512 level: K packed in panels of 32 keys, register tile 12 x 32 (24 accumulators
+/// of 16 lanes).
+///
+/// Algorithm, error bound and tails: qk_packed.inl; registers: gemm_avx512.h.
+#include "gemm_avx512.h"
+
+#define QK_TILE gemm_avx512_tile
+#define QK_MR GEMM_AVX512_MR
+#define QK_NR GEMM_AVX512_NR
+#define QK_PACK_TRANSPOSED gemm_avx512_pack_transposed
+#include "qk_packed.inl"
+
+const struct mha_kernel qk_f32_avx512_12x32 = {
+    .name = "qk_f32_avx512_12x32",
+    .op = "qk",
+    .dtype = "f32",
+    .isa = "avx512",
+    .tag = "12x32",
+    .summary = "packed K, register tile 12 x 32",
+    .run = {.qk = run},
+    .pack = {.qk = pack},
+    .packed_bytes = packed_bytes,
+    .row_multiple = QK_MR,
+    .step = QK_NR,
+};

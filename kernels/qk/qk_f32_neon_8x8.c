@@ -1,0 +1,25 @@
+/// qk at the NEON level: K packed in panels of 8 keys, register tile 8 x 8 (16 accumulators of 4
+/// lanes).
+///
+/// Algorithm, error bound and tails: qk_packed.inl; registers: gemm_neon.h.
+#include "gemm_neon.h"
+
+#define QK_TILE gemm_neon_tile
+#define QK_MR GEMM_NEON_MR
+#define QK_NR GEMM_NEON_NR
+#define QK_PACK_TRANSPOSED gemm_neon_pack_transposed
+#include "qk_packed.inl"
+
+const struct mha_kernel qk_f32_neon_8x8 = {
+    .name = "qk_f32_neon_8x8",
+    .op = "qk",
+    .dtype = "f32",
+    .isa = "neon",
+    .tag = "8x8",
+    .summary = "packed K, register tile 8 x 8",
+    .run = {.qk = run},
+    .pack = {.qk = pack},
+    .packed_bytes = packed_bytes,
+    .row_multiple = QK_MR,
+    .step = QK_NR,
+};

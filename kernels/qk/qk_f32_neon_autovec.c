@@ -1,0 +1,20 @@
+/// qk as the compiler vectorises it at the NEON level: the baseline of the hand-written variants.
+///
+/// Algorithm, error bound and tails: qk_autovec.inl.
+#define QK_ROWS 8
+#define QK_KEYS 8
+#include "qk_autovec.inl"
+
+const struct mha_kernel qk_f32_neon_autovec = {
+    .name = "qk_f32_neon_autovec",
+    .op = "qk",
+    .dtype = "f32",
+    .isa = "neon",
+    .tag = "autovec",
+    .summary = "C for the vectoriser: packed K, blocks of 8 x 8",
+    .run = {.qk = run},
+    .pack = {.qk = pack},
+    .packed_bytes = packed_bytes,
+    .row_multiple = QK_ROWS,
+    .step = QK_KEYS,
+};

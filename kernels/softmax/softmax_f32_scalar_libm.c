@@ -1,0 +1,45 @@
+/// softmax, f32, plain C: the baseline that everything else is held against.
+///
+/// Three passes over each span with the C library's expf: maximum; exp of the distance to it, and
+/// the sum; scaling. Error: expf of glibc is below 1 ULP; the n - 1 additions of the sum and the
+/// reciprocal come on top. One element at a time: no tail.
+#include <math.h>
+
+#include "mha_kernel.h"
+#include "softmax/softmax_rows.h"
+
+static void span_softmax(const float *x, float *y, size_t n) {
+    float largest = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        if (x[i] > largest) {  // false for a NaN, which shows in the sum
+            largest = x[i];
+        }
+    }
+    const float reference = softmax_reference(largest);
+    float sum = 0.0f;
+    for (size_t i = 0; i < n; i++) {
+        y[i] = expf(x[i] - reference);
+        sum += y[i];
+    }
+    const float factor = softmax_factor(sum);
+    for (size_t i = 0; i < n; i++) {
+        y[i] *= factor;
+    }
+}
+
+static void run(const struct mha_softmax_args *args, void *workspace) {
+    (void)workspace;
+    softmax_rows(args, span_softmax);
+}
+
+const struct mha_kernel softmax_f32_scalar_libm = {
+    .name = "softmax_f32_scalar_libm",
+    .op = "softmax",
+    .dtype = "f32",
+    .isa = "scalar",
+    .tag = "libm",
+    .summary = "plain C, three passes, expf of the C library",
+    .run = {.softmax = run},
+    .step = 1,
+    .flags = MHA_FLAG_IN_PLACE,
+};

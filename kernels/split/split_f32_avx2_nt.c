@@ -1,0 +1,27 @@
+/// split_f32, AVX2 with streaming stores and prefetch of the block to come: for outputs that exceed
+/// the caches, where a plain store would read the line first. Blocks of MOVE_BLOCK_TOKENS tokens,
+/// head by head. Whole cache lines of a row are streamed; its ends, and rows that hold no whole
+/// line, are stored plainly, so that every alignment is right and rows of whole lines are fast.
+/// Bit-exact. Tail: plain stores of the row's own elements. Registers: 2 of 16 vector registers.
+#include "mha_kernel.h"
+#include "move.h"
+#include "move_avx2.h"
+
+static void run(const struct mha_split_args *args, void *workspace) {
+    (void)workspace;
+    const struct move_heads heads = move_heads_of_split(args);
+    move_heads(&heads, move_avx2_rows_nt);
+    move_avx2_fence();
+}
+
+const struct mha_kernel split_f32_avx2_nt = {
+    .name = "split_f32_avx2_nt",
+    .op = "split",
+    .dtype = "f32",
+    .isa = "avx2",
+    .tag = "nt",
+    .summary = "streaming stores past the caches, prefetch, blocks of 8 tokens",
+    .run = {.split = run},
+    .row_multiple = MOVE_BLOCK_TOKENS,
+    .step = MOVE_AVX2_LINE,
+};

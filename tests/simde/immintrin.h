@@ -1,0 +1,97 @@
+/// Stands in for the compiler's <immintrin.h> so that the AVX-512 kernels can be checked where no
+/// AVX-512 CPU is at hand: the same sources, with every 512-bit intrinsic carried out by SIMDe
+/// (libsimde-dev) or, where that lacks one, below as Intel's Intrinsics Guide defines it. Put this
+/// folder first on the include path and compile with -mavx2 -mfma -mf16c -Wno-psabi, without
+/// -mavx512*: the levels below are then the CPU's own. It checks results, not speed.
+#ifndef MHA_TESTS_SIMDE_IMMINTRIN_H
+#define MHA_TESTS_SIMDE_IMMINTRIN_H
+
+// The types come from the compiler's own header; SIMDe's macros then hide its 512-bit functions.
+#include_next <immintrin.h>
+
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/x86/avx512.h>
+#include <simde/x86/f16c.h>
+#include <simde/x86/fma.h>
+
+/// Lanes whose bit is clear are not accessed.
+static inline __m512 mha_simde_mask_loadu_ps(__m512 src, __mmask16 mask, const void *p) {
+    float lanes[16];
+    __builtin_memcpy(lanes, &src, sizeof(lanes));
+    for (size_t i = 0; i < 16; i++) {
+        if ((mask >> i) & 1) {
+            __builtin_memcpy(&lanes[i], (const char *)p + 4 * i, 4);
+        }
+    }
+    __builtin_memcpy(&src, lanes, sizeof(lanes));
+    return src;
+}
+#undef _mm512_mask_loadu_ps
+#define _mm512_mask_loadu_ps(src, mask, p) mha_simde_mask_loadu_ps(src, mask, p)
+#undef _mm512_maskz_loadu_ps
+#define _mm512_maskz_loadu_ps(mask, p) mha_simde_mask_loadu_ps(simde_mm512_setzero_ps(), mask, p)
+
+/// Lanes whose bit is clear are not accessed.
+static inline void mha_simde_mask_storeu_ps(void *p, __mmask16 mask, __m512 a) {
+    float lanes[16];
+    __builtin_memcpy(lanes, &a, sizeof(lanes));
+    for (size_t i = 0; i < 16; i++) {
+        if ((mask >> i) & 1) {
+            __builtin_memcpy((char *)p + 4 * i, &lanes[i], 4);
+        }
+    }
+}
+#undef _mm512_mask_storeu_ps
+#define _mm512_mask_storeu_ps(p, mask, a) mha_simde_mask_storeu_ps(p, mask, a)
+
+static inline __m256 mha_simde_extractf32x8_ps(__m512 a, int index) {
+    __m256 half;
+    __builtin_memcpy(&half, (const char *)&a + 32 * (index & 1), sizeof(half));
+    return half;
+}
+#undef _mm512_extractf32x8_ps
+#define _mm512_extractf32x8_ps(a, index) mha_simde_extractf32x8_ps(a, index)
+
+/// A streaming store wants its address on a multiple of 64 bytes: anything else faults.
+static inline void mha_simde_stream_ps(void *p, __m512 a) {
+    if ((size_t)p % 64 != 0) {
+        __builtin_trap();
+    }
+    __builtin_memcpy(p, &a, sizeof(a));
+}
+#undef _mm512_stream_ps
+#define _mm512_stream_ps(p, a) mha_simde_stream_ps(p, a)
+
+static inline __m512 mha_simde_zextps128_ps512(__m128 a) {
+    __m512 wide = simde_mm512_setzero_ps();
+    __builtin_memcpy(&wide, &a, sizeof(a));
+    return wide;
+}
+#undef _mm512_zextps128_ps512
+#define _mm512_zextps128_ps512(a) mha_simde_zextps128_ps512(a)
+
+/// Lanes whose bit is clear are not accessed.
+static inline __m128 mha_simde_maskz_loadu_ps128(__mmask8 mask, const void *p) {
+    const int m = mask;
+    const __m128i lanes =
+        _mm_set_epi32(-((m >> 3) & 1), -((m >> 2) & 1), -((m >> 1) & 1), -(m & 1));
+    return _mm_maskload_ps((const float *)p, lanes);
+}
+#undef _mm_maskz_loadu_ps
+#define _mm_maskz_loadu_ps(mask, p) mha_simde_maskz_loadu_ps128(mask, p)
+
+/// Halves upon halves, as the compilers do it.
+static inline float mha_simde_reduce_add_ps(__m512 a) {
+    float lanes[16];
+    __builtin_memcpy(lanes, &a, sizeof(lanes));
+    for (size_t half = 8; half > 0; half /= 2) {
+        for (size_t i = 0; i < half; i++) {
+            lanes[i] += lanes[i + half];
+        }
+    }
+    return lanes[0];
+}
+#undef _mm512_reduce_add_ps
+#define _mm512_reduce_add_ps(a) mha_simde_reduce_add_ps(a)
+
+#endif
