@@ -18,8 +18,6 @@
 #include "plot_charts.h"
 #include "results.h"
 
-extern char **environ;
-
 /// Set by a signal that asks for the end, so that the private folder goes before the process does.
 static volatile sig_atomic_t interrupted;
 

@@ -11,14 +11,6 @@
 #include "run_context.h"
 #include "worker.h"
 
-static const struct {
-    const char *name;
-    enum command command;
-} commands[] = {
-    {"list", COMMAND_LIST}, {"check", COMMAND_CHECK},     {"run", COMMAND_RUN},
-    {"plot", COMMAND_PLOT}, {"machine", COMMAND_MACHINE},
-};
-
 static int dispatch(enum command command, int argc, char **argv) {
     struct machine machine;
     struct options options;
@@ -67,11 +59,7 @@ int main(int argc, char **argv) {
         printf("mhabench %s\n", MHA_VERSION);
         return EXIT_DONE;
     }
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (strcmp(argv[1], commands[i].name) == 0) {
-            return dispatch(commands[i].command, argc - 2, argv + 2);
-        }
-    }
-    diag_error("there is no command '%s': list, check, run, machine and plot are known", argv[1]);
-    return EXIT_USAGE;
+    enum command command;
+    const int code = options_command(argv[1], &command);
+    return code == EXIT_DONE ? dispatch(command, argc - 2, argv + 2) : code;
 }

@@ -630,7 +630,7 @@ static void run_problem(const struct worker *worker, const json_t *json, double 
     struct problem_run p = {
         .worker = worker,
         .id = protocol_get_integer(json, "id"),
-        .deadline_ns = slice_ns > 0 ? start + slice_ns : (double)INFINITY,
+        .deadline_ns = slice_ns > 0 ? start + slice_ns : HUGE_VAL,
         .launch_end_ns = launch_end_ns,
     };
     if (!protocol_problem_from_json(json_object_get(json, "problem"), &p.problem)) {
@@ -731,7 +731,7 @@ void worker_measure(struct worker *worker) {
     const json_t *problems = json_object_get(worker->job, "problems");
     const size_t problem_count = json_array_size(problems);
     const double seconds = protocol_get_real(worker->job, "seconds");
-    const double end = seconds > 0 ? team_now_ns() + seconds * 1e9 : (double)INFINITY;
+    const double end = seconds > 0 ? team_now_ns() + seconds * 1e9 : HUGE_VAL;
     size_t *order = shuffled(problem_count);
     for (size_t i = 0; i < problem_count; i++) {
         const json_t *problem = json_array_get(problems, order[i]);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stats.h"
 #include "team.h"
 
 /// Above this many operations the oracle holds a sample of the rows.
@@ -140,16 +141,17 @@ static struct element compare(enum compare_how how, float got, double want, doub
         return (struct element){same, same ? 0 : fabs(value - want)};
     }
     if (bits_of(got) == BUFFER_POISON_BITS) {
-        return (struct element){false, NAN};  // also where NaN is right: nobody wrote it
+        return (struct element){false, UNKNOWN};  // also where NaN is right: nobody wrote it
     }
     if (isnan(want) || isnan(value)) {
-        return (struct element){isnan(want) && isnan(value), isnan(want) && isnan(value) ? 0 : NAN};
+        return (struct element){isnan(want) && isnan(value),
+                                isnan(want) && isnan(value) ? 0 : UNKNOWN};
     }
     // A result beyond the largest float is rightly infinite.
     const bool overflows = fabs(want) + bound > (double)FLT_MAX;
     if (isinf(want) || isinf(value)) {
         const bool same = isinf(value) && (isinf(want) || overflows) && (want > 0) == (value > 0);
-        return (struct element){same, same ? 0 : NAN};
+        return (struct element){same, same ? 0 : UNKNOWN};
     }
     const double error = fabs(value - want);
     return (struct element){error <= bound, error};
@@ -203,7 +205,7 @@ static void judge_row(void *context, size_t i, int thread) {
             seen->high = fmin(seen->high, want + bound);
         } else {
             seen->zeros = false;
-            seen->low = INFINITY;
+            seen->low = HUGE_VAL;
         }
         if (!e.right) {
             if (j->verdict != VERDICT_FAILED) {
@@ -215,7 +217,7 @@ static void judge_row(void *context, size_t i, int thread) {
             }
         }
         if (e.error > 0) {
-            const double share = bound > 0 ? e.error / bound : (double)INFINITY;
+            const double share = bound > 0 ? e.error / bound : HUGE_VAL;
             j->max_ulp = fmax(j->max_ulp, e.error / ulp_of(want));
             if (share > j->bound_share) {
                 j->bound_share = share;
@@ -265,14 +267,14 @@ void oracle_judge(const struct oracle *oracle, const struct tensor *output, int 
     }
     for (int t = 0; t < threads; t++) {
         judgements[t].verdict = VERDICT_PASSED;
-        intervals[t] = (struct interval){true, -INFINITY, INFINITY, 0};
+        intervals[t] = (struct interval){true, -HUGE_VAL, HUGE_VAL, 0};
     }
     struct judge_job job = {oracle, output, judgements, intervals};
     team_for(threads, oracle->count, judge_row, &job);
     if (oracle->checked_share < 1) {
         team_for(threads, output->shape.planes * output->shape.rows, judge_unsampled, &job);
     }
-    struct interval all = {true, -INFINITY, INFINITY, 0};
+    struct interval all = {true, -HUGE_VAL, HUGE_VAL, 0};
     for (int t = 0; t < threads; t++) {
         const struct judgement *j = &judgements[t];
         const double ulp = fmax(judgement->max_ulp, j->max_ulp);

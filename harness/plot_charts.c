@@ -62,7 +62,9 @@ static void append_problem(char *name, size_t bytes, const struct row *row, bool
     char mask[32], tail[160], middle[96] = "";
     problem_mask_text(mask, &row->problem);
     for (char *c = mask; *c != '\0'; c++) {
-        *c = *c == ':' ? '_' : *c;
+        if (*c == ':') {
+            *c = '_';
+        }
     }
     if (heads) {
         (void)snprintf(middle, sizeof(middle), "-h%zu", shape->heads);
@@ -257,8 +259,11 @@ static void label_roof(FILE *labels, struct area *area, const struct slope *slop
     const double length = character_width * (double)strlen(text) * cos(slope->radians);
     const double sides[] = {9.0, -9.0};  // Pixels from the line to the middle of the text.
     const double step = 8.0;
+    const double room = slope->x_end - slope->x - length;
+    const size_t places = room > 0.0 ? (size_t)(room / step) + 1 : 0;
     for (size_t side = 0; side < sizeof(sides) / sizeof(sides[0]); side++) {
-        for (double offset = 0.0; slope->x + offset + length < slope->x_end; offset += step) {
+        for (size_t i = 0; i < places; i++) {
+            const double offset = step * (double)i;
             const double start =
                 slope->from_end ? slope->x_end - length - offset : slope->x + offset;
             if (place_along(labels, area, slope, start, sides[side], false, text)) {
@@ -365,7 +370,9 @@ static void take_line(struct area *area, double x0, double y0, double x1, double
     const double left = pixel_x(area, x0), right = pixel_x(area, x1);
     const double from = pixel_y(area, y0), to = pixel_y(area, y1);
     const double piece = 3.0;
-    for (double x = left; x < right; x += piece) {
+    const size_t pieces = right > left ? (size_t)((right - left) / piece) + 1 : 0;
+    for (size_t i = 0; i < pieces; i++) {
+        const double x = left + piece * (double)i;
         const double y = from + (to - from) * (x - left) / (right - left);
         take(area, (struct box){x - piece / 2, y - piece / 2, x + piece / 2, y + piece / 2});
     }
@@ -598,7 +605,7 @@ static void write_roofline_parameters(FILE *parameters, const struct area *area,
 
 static void draw_roofline(struct roofline *line) {
     struct plot *plot = line->plot;
-    qsort(line->rows, line->count, sizeof(*line->rows), compare_columns);
+    qsort(line->rows, line->count, sizeof(const struct row *), compare_columns);
     set_axes(line);
     FILE *points = plot_open(plot, "points.dat");
     if (points == NULL) {
@@ -608,7 +615,8 @@ static void draw_roofline(struct roofline *line) {
     const size_t count = write_series(line, points, &series);
     plot_close(plot, points);
     // Three entries of the legend stand beside each other.
-    const double legend = 20.0 * (double)((count + 2) / 3);
+    const size_t lines = (count + 2) / 3;
+    const double legend = 20.0 * (double)lines;
     const double height = 560.0 + legend;
     line->area.pixels = (struct box){72.0, 62.0, PLOT_WIDTH - 20.0, height - 60.0 - legend};
     FILE *roofs = plot_open(plot, "roofs.dat");
@@ -639,7 +647,7 @@ static void draw_roofline(struct roofline *line) {
 static void try_roofline(struct plot *plot, const struct ceiling_list *ceilings, int threads) {
     const struct result *result = plot->result;
     struct roofline line = {.plot = plot, .threads = threads};
-    line.rows = diag_alloc(calloc(result->count + 1, sizeof(*line.rows)));
+    line.rows = diag_alloc(calloc(result->count + 1, sizeof(const struct row *)));
     for (size_t i = 0; i < result->count; i++) {
         if (fits_roofline(&result->rows[i], threads)) {
             line.rows[line.count++] = &result->rows[i];
@@ -816,6 +824,22 @@ static size_t group_end(const struct member *members, size_t count, size_t begin
     return end;
 }
 
+/// Tells whether head_dim changes the work: some ops carry it only as part of the model's shape,
+/// and a map over it would show noise.
+static bool head_dim_matters(const struct member *members, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const struct row *a = members[i].row;
+        for (size_t j = 0; j < i; j++) {
+            const struct row *b = members[j].row;
+            if (a->problem.shape.heads == b->problem.shape.heads &&
+                a->problem.shape.head_dim != b->problem.shape.head_dim) {
+                return a->bytes < b->bytes || a->bytes > b->bytes;
+            }
+        }
+    }
+    return true;
+}
+
 void plot_heat_maps(struct plot *plot) {
     struct member *members = diag_alloc(calloc(plot->result->count + 1, sizeof(*members)));
     const size_t count = collect(plot->result, members, true);
@@ -824,7 +848,8 @@ void plot_heat_maps(struct plot *plot) {
         const size_t end = group_end(members, count, begin);
         struct axis heads = make_axis(members + begin, end - begin, true);
         struct axis head_dims = make_axis(members + begin, end - begin, false);
-        if (heads.count >= 2 && head_dims.count >= 2) {
+        if (heads.count >= 2 && head_dims.count >= 2 &&
+            head_dim_matters(members + begin, end - begin)) {
             any = true;
             draw_heat_map(plot, members + begin, end - begin, &heads, &head_dims);
         }

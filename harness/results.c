@@ -223,12 +223,12 @@ void results_derive(struct result *result) {
     if (result->count == 0) {
         return;
     }
-    struct row **order = diag_alloc(calloc(result->count, sizeof(*order)));
+    struct row **order = diag_alloc(calloc(result->count, sizeof(struct row *)));
     for (size_t i = 0; i < result->count; i++) {
         derive_own(&result->rows[i]);
         order[i] = &result->rows[i];
     }
-    qsort(order, result->count, sizeof(*order), compare_row_pointers);
+    qsort(order, result->count, sizeof(struct row *), compare_row_pointers);
     for (size_t begin = 0; begin < result->count;) {
         size_t end = begin + 1;
         while (end < result->count && compare_groups(order[begin], order[end]) == 0) {

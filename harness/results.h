@@ -73,8 +73,8 @@ struct ceiling {
     const char *kind;  ///< "fma" or "bandwidth".
     char isa[16], dtype[8];
     const char *level;  ///< "L1", "L2", "L3", "DRAM"; "" for fma.
-    const char *mix;    ///< "read", "write", "copy"; "" for fma.
-    double bytes;       ///< Working set that it was measured at; 0 for fma.
+    const char *mix;  ///< "read", "write", "copy", "streaming write", "streaming copy"; "" for fma.
+    double bytes;     ///< Working set that it was measured at; 0 for fma.
     int threads;
     double value;   ///< GFLOP/s or GB/s: median of the samples.
     double spread;  ///< MAD / median.

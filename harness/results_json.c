@@ -434,7 +434,8 @@ static void read_ceiling_kind(struct reader *reader, struct row *row) {
 
 bool row_from_json(const json_t *object, struct row *row, char *why, size_t why_bytes) {
     memset(row, 0, sizeof(*row));
-    struct reader reader = {object, "", false, why, why_bytes};
+    struct reader reader = {.object = object, .where = "", .why_bytes = why_bytes};
+    reader.why = why;
     if (!json_is_object(object)) {
         fail(&reader, "it is not an object");
         return false;
@@ -645,7 +646,8 @@ static void copy_text(char *to, size_t bytes, const json_t *from) {
 void ceilings_from_json(const json_t *context, struct ceiling_list *list) {
     static const char *const kinds[] = {"fma", "bandwidth", NULL};
     static const char *const levels[] = {"L1", "L2", "L3", "DRAM", NULL};
-    static const char *const mixes[] = {"read", "write", "copy", NULL};
+    static const char *const mixes[] = {"read",           "write", "copy", "streaming write",
+                                        "streaming copy", NULL};
     const json_t *array = json_object_get(json_object_get(context, "mhabench"), "ceilings");
     const size_t count = json_array_size(array);
     list->count = 0;

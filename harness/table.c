@@ -317,9 +317,7 @@ static void print_legend(const struct table *table) {
         [COLUMN_MEDIAN] = "median: time per call",
         [COLUMN_SPREAD] = "+-: MAD/median between launches (within, if there was one); ~ disturbed",
         [COLUMN_SHARE] = "roof: share of the measured ceiling (fma, mem)",
-        [COLUMN_SCALAR] =
-            "xscalar, xautovec, xpeer: times as fast as these, peer and autovec of "
-            "the same ISA",
+        [COLUMN_SCALAR] = "xscalar, xautovec, xpeer: times as fast; the last two of the same ISA",
     };
     (void)fputc('\n', table->out);
     for (enum column column = 0; column < COLUMNS; column++) {

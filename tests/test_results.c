@@ -36,8 +36,6 @@
 #include "results.h"
 #include "stats.h"
 
-extern char **environ;
-
 /// A folder of this test's own.
 static char folder[64];
 static char caught[80];  ///< What is printed while it is caught.
@@ -232,21 +230,22 @@ static struct row *add_row(struct result *result, const char *isa, const char *t
 static json_t *make_context(void) {
     json_t *context = results_context_base("mhabench");
     json_t *own = json_pack(
-        "{s:i, s:s, s:s, s:s, s:I, s:s, s:n, s:{s:s, s:n, s:s, s:i, s:i, s:n, s:n, s:n, s:s, s:b, "
-        "s:s, s:b, s:i, s:i, s:i}, s:{s:s, s:s, s:{s:s}}, s:[{s:s, s:s, s:s}], s:[s]}",
+        "{s:i, s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:{s:s, s:n, s:[s,s], s:i, s:i, s:n, s:n, s:n, "
+        "s:s, s:b, s:s, s:b, s:i, s:i, s:i, s:b}, s:{s:s, s:s, s:s, s:{s:s}}, s:[{s:s, s:s, s:s}], "
+        "s:[s]}",
         "schema_version", RESULTS_SCHEMA_VERSION, "version", "0.1.0", "commit", "1a4f269",
         "command", "mhabench run", "seed", (json_int_t)9007199254740993, "started",
-        "2026-11-27T22:00:00+00:00", "finished", "machine", "cpu", "Made-up CPU", "microcode",
-        "features", "avx2 fma", "cores", 2, "threads_allowed", 2, "quota", "governor", "smt", "thp",
-        "madvise", "ftz", 0, "kernel", "Linux 6.1", "emulated", 0, "l1_bytes", 32768, "l2_bytes",
-        1048576, "l3_bytes", 33554432, "compiler", "name", "GNU", "version", "12.2.0", "flags",
-        "avx2", "-mavx2", "peers", "name", "libxsmm", "version", "1.17", "isa", "avx2", "missing",
-        "hwloc");
+        "2026-11-27T22:00:00Z", "finished", "2026-11-27T22:30:00Z", "interrupted", 0, "machine",
+        "cpu", "Made-up CPU", "microcode", "features", "avx2", "fma", "cores", 2, "threads_allowed",
+        2, "quota", "governor", "smt", "thp", "madvise", "ftz", 0, "kernel", "Linux 6.1",
+        "emulated", 0, "l1_bytes", 32768, "l2_bytes", 1048576, "l3_bytes", 33554432, "l3_capped", 0,
+        "compiler", "name", "GNU", "version", "12.2.0", "build", "-O3", "flags", "avx2", "-mavx2",
+        "peers", "name", "libxsmm", "version", "1.17", "isa", "avx2", "missing", "hwloc");
     assert_non_null(own);
     struct ceiling items[] = {
         {"fma", "avx2", "f32", "", "", 0.0, 1, 100.0, 0.01, 9},
         {"bandwidth", "avx2", "f32", "L1", "read", 16384.0, 1, 300.0, 0.01, 9},
-        {"bandwidth", "avx2", "f32", "DRAM", "copy", 1e9, 1, 20.0, UNKNOWN, 9},
+        {"bandwidth", "avx2", "f32", "DRAM", "streaming copy", 1e9, 1, 20.0, UNKNOWN, 9},
     };
     const struct ceiling_list list = {sizeof(items) / sizeof(items[0]), items};
     assert_int_equal(json_object_set_new(own, "ceilings", ceilings_to_json(&list)), 0);
@@ -848,7 +847,7 @@ static void ceilings_read_back(void **state) {
     assert_int_equal(list.count, 3);
     assert_string_equal(list.items[0].kind, "fma");
     assert_string_equal(list.items[2].level, "DRAM");
-    assert_string_equal(list.items[2].mix, "copy");
+    assert_string_equal(list.items[2].mix, "streaming copy");
     assert_true(isnan(list.items[2].spread));
     json_t *again = ceilings_to_json(&list);
     assert_true(
@@ -1307,7 +1306,8 @@ static bool has_gnuplot(void) {
 }
 
 /// Writes a result with a grid of heads and head_dim, and a name that would trip a careless script.
-static void write_grid(const char *path, enum verdict verdict) {
+/// In a flat one head_dim does not change the work.
+static void write_grid(const char *path, enum verdict verdict, bool flat) {
     struct result result = {0};
     result.context = make_context();
     json_t *machine = json_object_get(json_object_get(result.context, "mhabench"), "machine");
@@ -1318,12 +1318,14 @@ static void write_grid(const char *path, enum verdict verdict) {
     for (size_t i = 0; i < 3; i++) {
         for (size_t j = 0; j < 2; j++) {
             const double ns = 1e3 * (double)(heads[i] * head_dims[j]);
-            struct row *row = add_row(&result, "avx2", "6x16", false, 1, verdict, ns);
-            row->problem.shape.heads = row->problem.shape.kv_heads = heads[i];
-            row->problem.shape.head_dim = head_dims[j];
-            row = add_row(&result, "scalar", "naive", false, 1, verdict, 20 * ns);
-            row->problem.shape.heads = row->problem.shape.kv_heads = heads[i];
-            row->problem.shape.head_dim = head_dims[j];
+            for (int slow = 0; slow < 2; slow++) {
+                struct row *row =
+                    add_row(&result, slow ? "scalar" : "avx2", slow ? "naive" : "6x16", false, 1,
+                            verdict, slow ? 20.0 * ns : ns);
+                row->problem.shape.heads = row->problem.shape.kv_heads = heads[i];
+                row->problem.shape.head_dim = head_dims[j];
+                row->bytes = flat ? 1e6 : 1e4 * (double)head_dims[j];
+            }
         }
     }
     results_derive(&result);
@@ -1339,7 +1341,7 @@ static void images_are_drawn(void **state) {
         print_message("gnuplot is not installed\n");
         skip();
     }
-    write_grid(path_of("grid.json"), VERDICT_PASSED);
+    write_grid(path_of("grid.json"), VERDICT_PASSED, false);
     char out[PATH_MAX];
     (void)snprintf(out, sizeof(out), "%s/it's images", folder);
     char *printed = NULL, *messages = NULL;
@@ -1373,13 +1375,29 @@ static void images_are_drawn(void **state) {
     free(messages);
 }
 
+static void a_head_dim_that_does_not_matter_is_not_drawn(void **state) {
+    (void)state;
+    if (!has_gnuplot()) {
+        print_message("gnuplot is not installed\n");
+        skip();
+    }
+    write_grid(path_of("flat.json"), VERDICT_PASSED, true);
+    char *printed = NULL, *messages = NULL;
+    assert_int_equal(plot(path_of("flat.json"), path_of("flat"), &printed, &messages), EXIT_DONE);
+    assert_null(strstr(printed, "/heat-"));
+    assert_one_line(messages, "no heat map");
+    assert_non_null(strstr(printed, "/bars-"));
+    free(printed);
+    free(messages);
+}
+
 static void nothing_to_draw_is_an_error(void **state) {
     (void)state;
     if (!has_gnuplot()) {
         print_message("gnuplot is not installed\n");
         skip();
     }
-    write_grid(path_of("failed.json"), VERDICT_FAILED);
+    write_grid(path_of("failed.json"), VERDICT_FAILED, false);
     char *printed = NULL, *messages = NULL;
     assert_int_equal(plot(path_of("failed.json"), path_of("none"), &printed, &messages),
                      EXIT_USAGE);
@@ -1394,7 +1412,7 @@ static void nothing_to_draw_is_an_error(void **state) {
 
 static void emulated_times_are_not_drawn(void **state) {
     (void)state;
-    write_grid(path_of("emulated.json"), VERDICT_PASSED);
+    write_grid(path_of("emulated.json"), VERDICT_PASSED, false);
     json_t *json = json_load_file(path_of("emulated.json"), 0, NULL);
     json_t *own = json_object_get(json_object_get(json, "context"), "mhabench");
     assert_int_equal(json_object_set_new(json_object_get(own, "machine"), "emulated", json_true()),
@@ -1412,7 +1430,7 @@ static void emulated_times_are_not_drawn(void **state) {
 
 static void a_lacking_gnuplot_is_named(void **state) {
     (void)state;
-    write_grid(path_of("lacking.json"), VERDICT_PASSED);
+    write_grid(path_of("lacking.json"), VERDICT_PASSED, false);
     const char *variable = getenv("PATH");
     char *kept = strdup(variable != NULL ? variable : "");
     assert_non_null(kept);
@@ -1482,6 +1500,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(table_of_nothing),
         cmocka_unit_test(table_fits_a_narrow_terminal),
         cmocka_unit_test(images_are_drawn),
+        cmocka_unit_test(a_head_dim_that_does_not_matter_is_not_drawn),
         cmocka_unit_test(nothing_to_draw_is_an_error),
         cmocka_unit_test(emulated_times_are_not_drawn),
         cmocka_unit_test(a_lacking_gnuplot_is_named),

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "op.h"
+#include "stats.h"
 
 static void normalise(struct problem *problem) {
     problem->shape.kv_heads =
@@ -68,7 +69,7 @@ static void oracle_row(const struct problem *problem, const struct tensor *t, si
     const float *x = tensor_row(&t[0], plane, row);
     const struct mha_mask mask = mask_of(problem, plane);
     const struct mha_span span = mha_row_span(&mask, row);
-    double max = -INFINITY;
+    double max = -HUGE_VAL;
     bool poisoned = false;
     for (size_t c = 0; c < cols; c++) {
         want[c] = 0;
@@ -81,7 +82,7 @@ static void oracle_row(const struct problem *problem, const struct tensor *t, si
     }
     if (poisoned) {
         for (size_t c = span.begin; c < span.end; c++) {
-            want[c] = NAN;
+            want[c] = UNKNOWN;
         }
         return;
     }
