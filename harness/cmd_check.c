@@ -32,6 +32,7 @@ struct checking {
     const struct catalogue *catalogue;
     size_t tasks;
     struct task *task;
+    int threads;  ///< Of the runs that share items out: the largest of --threads.
     bool progress;
     long current_task, current_kernel;
     char current_what[200];
@@ -58,7 +59,7 @@ static void add_task(struct checking *c, const struct problem *problem, bool lea
             row->code_hash = diag_alloc(strdup(k->code_hash));
             row->plugin = k->plugin ? diag_alloc(strdup(k->plugin)) : NULL;
             row->peer = k->peer;
-            row->threads = (int)c->machine->threads_allowed;
+            row->threads = c->threads;
             task.kernel[task.kernels++] = i;
         }
     }
@@ -193,8 +194,8 @@ static json_t *make_job(const struct checking *c) {
         json_array_append_new(plugins, json_string(c->options->plugins.items[i]));
     }
     return json_pack("{s:s, s:o, s:I, s:I, s:o}", "mode", "check", "plugins", plugins, "seed",
-                     (json_int_t)c->options->seed, "threads_allowed",
-                     (json_int_t)c->machine->threads_allowed, "tasks", tasks);
+                     (json_int_t)c->options->seed, "threads_allowed", (json_int_t)c->threads,
+                     "tasks", tasks);
 }
 
 /// Runs workers until every task is done. Returns EXIT_DONE or EXIT_USAGE.
@@ -328,6 +329,10 @@ int cmd_check(const struct options *options, const struct machine *machine) {
         code = options_select(options, machine->threads_allowed, &selection);
     }
     if (code == EXIT_DONE) {
+        for (size_t i = 0; i < selection.threads.count; i++) {
+            const int threads = (int)selection.threads.items[i];
+            c.threads = threads > c.threads ? threads : c.threads;
+        }
         for (size_t i = 0; i < selection.count; i++) {
             add_task(&c, &selection.problems[i], false);
         }

@@ -84,6 +84,9 @@ void plot_column_text(FILE *data, const char *text) {
     (void)fputc('"', data);
 }
 
+static const char not_found[] =
+    "not found; on Debian: apt-get install gnuplot-nox fonts-dejavu-core";
+
 /// Runs gnuplot over the parameters and one script, its messages in a file. Returns what waitpid()
 /// says, or -1 after a message.
 static int run_gnuplot(struct plot *plot, const char *script_path) {
@@ -115,9 +118,7 @@ static int run_gnuplot(struct plot *plot, const char *script_path) {
     }
     free(arguments[3]);
     if (error != 0) {
-        fail(plot, "gnuplot",
-             error == ENOENT ? "not found; on Debian: apt-get install gnuplot-nox fonts-dejavu-core"
-                             : strerror(error));
+        fail(plot, "gnuplot", error == ENOENT ? not_found : strerror(error));
         return -1;
     }
     int status = 0;
@@ -176,6 +177,12 @@ void plot_render(struct plot *plot, const char *script, const char *name) {
     }
     const int status = run_gnuplot(plot, path);
     if (plot->code != EXIT_DONE || interrupted != 0) {
+        return;
+    }
+    // Where a spawn cannot tell that the program is lacking, POSIX has the child end with 127.
+    const int lacking = 127;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == lacking) {
+        fail(plot, "gnuplot", not_found);
         return;
     }
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {

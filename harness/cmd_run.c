@@ -194,7 +194,10 @@ static int report(struct running *r, const struct schedule *s) {
 
 int cmd_run(const struct options *options, const struct machine *machine) {
     struct running r = {.options = options, .machine = machine, .started = (json_int_t)time(NULL)};
-    int code = catalogue_load(&r.catalogue, options, machine);
+    int code = run_context_check(options);
+    if (code == EXIT_DONE) {
+        code = catalogue_load(&r.catalogue, options, machine);
+    }
     if (code == EXIT_DONE) {
         code = catalogue_require(&r.catalogue, options);
     }

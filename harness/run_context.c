@@ -64,6 +64,25 @@ static json_t *peers(const struct catalogue *catalogue) {
     return list;
 }
 
+int run_context_check(const struct options *options) {
+    json_t *own = results_context_base("mhabench");
+    json_object_set_new(own, "mhabench", json_true());
+    int code = EXIT_DONE;
+    for (size_t i = 0; i < options->context.count && code == EXIT_DONE; i++) {
+        char *key = diag_alloc(strdup(options->context.items[i]));
+        key[strcspn(key, "=")] = '\0';
+        if (json_object_get(own, key)) {
+            diag_error(
+                "--benchmark_context '%s': the result file has a '%s' of its own; take another key",
+                options->context.items[i], key);
+            code = EXIT_USAGE;
+        }
+        free(key);
+    }
+    json_decref(own);
+    return code;
+}
+
 json_t *run_context(const struct options *options, const struct machine *machine,
                     const struct catalogue *catalogue, const struct ceiling_list *ceilings,
                     json_int_t started, bool interrupted) {

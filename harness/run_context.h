@@ -13,6 +13,10 @@
 /// Remembers the command line, for the context.
 void run_context_command(int argc, char **argv);
 
+/// Refuses --benchmark_context keys that a result file has already: prints one line and returns
+/// EXIT_USAGE.
+int run_context_check(const struct options *options);
+
 /// Makes the whole `context` object. `started` is in seconds since 1970.
 json_t *run_context(const struct options *options, const struct machine *machine,
                     const struct catalogue *catalogue, const struct ceiling_list *ceilings,

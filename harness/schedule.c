@@ -31,13 +31,19 @@ static void set_text(char **text, const char *value) {
     *text = value[0] ? diag_alloc(strdup(value)) : NULL;
 }
 
+/// Reads a number that cannot be negative; NAN when it is not known, or no such number.
+static double get_quantity(const json_t *event, const char *key) {
+    const double value = protocol_get_real(event, key);
+    return value >= 0 ? value : UNKNOWN;
+}
+
 static void apply_verdict(struct schedule *s, size_t i, const json_t *event) {
     struct row *row = &s->row[i];
     row->verdict = verdict_find(protocol_get_string(event, "verdict"));
     set_text(&row->reason, protocol_get_string(event, "reason"));
-    row->max_ulp = protocol_get_real(event, "max_ulp");
-    row->bound_share = protocol_get_real(event, "bound_share");
-    row->checked_share = protocol_get_real(event, "checked_share");
+    row->max_ulp = get_quantity(event, "max_ulp");
+    row->bound_share = get_quantity(event, "bound_share");
+    row->checked_share = get_quantity(event, "checked_share");
     snprintf(s->hash[i], sizeof(s->hash[i]), "%s",
              row->verdict == VERDICT_PASSED ? protocol_get_string(event, "hash") : "");
 }
@@ -45,7 +51,12 @@ static void apply_verdict(struct schedule *s, size_t i, const json_t *event) {
 static void apply_samples(struct schedule *s, size_t i, const json_t *event) {
     struct row *row = &s->row[i];
     const json_t *ns = json_object_get(event, "ns");
-    if (json_array_size(ns) == 0) {
+    // A journal may have been damaged: a time of nothing would make a row infinitely fast.
+    bool good = json_array_size(ns) > 0;
+    for (size_t k = 0; k < json_array_size(ns); k++) {
+        good = good && json_number_value(json_array_get(ns, k)) > 0;
+    }
+    if (!good) {
         return;
     }
     row->samples = diag_alloc(realloc(row->samples, (row->launches + 1) * sizeof(*row->samples)));
@@ -57,9 +68,9 @@ static void apply_samples(struct schedule *s, size_t i, const json_t *event) {
     }
     row->iterations = (uint64_t)protocol_get_integer(event, "iterations");
     row->disturbed += (size_t)protocol_get_integer(event, "disturbed");
-    row->effective_ghz = protocol_get_real(event, "ghz");
-    row->pack_ns = protocol_get_real(event, "pack_ns");
-    row->create_ns = protocol_get_real(event, "create_ns");
+    row->effective_ghz = get_quantity(event, "ghz");
+    row->pack_ns = get_quantity(event, "pack_ns");
+    row->create_ns = get_quantity(event, "create_ns");
 }
 
 static void apply_ceiling(struct schedule *s, const json_t *event) {
@@ -132,30 +143,61 @@ static json_t *journal_header(const struct schedule *s) {
                      (json_int_t)s->options->seed, "rows", rows);
 }
 
-static int journal_resume(struct schedule *s) {
-    FILE *file = fopen(s->journal, "r");
+/// Events that count only once their problem is complete: what was cut off is measured again.
+struct pending {
+    json_t *events;
+};
+
+static void pending_apply(struct schedule *s, struct pending *pending) {
+    for (size_t i = 0; i < json_array_size(pending->events); i++) {
+        apply(s, json_array_get(pending->events, i));
+    }
+    json_array_clear(pending->events);
+}
+
+static void journal_event(struct schedule *s, struct pending *pending, json_t *event) {
+    if (is_event(event, "samples") || is_event(event, "ceiling")) {
+        json_array_append(pending->events, event);
+    } else if (is_event(event, "resume")) {
+        json_array_clear(pending->events);
+    } else {
+        if (is_event(event, "problem")) {
+            pending_apply(s, pending);
+        }
+        apply(s, event);
+    }
+}
+
+int schedule_read_journal(struct schedule *s, bool *torn) {
+    FILE *file = fopen(s->journal, "re");
     if (!file) {
         diag_error("--resume: cannot read the journal %s: %s; there is nothing to go on with",
                    s->journal, strerror(errno));
         return EXIT_USAGE;
     }
+    struct pending pending = {diag_alloc(json_array())};
     char *line = NULL;
     size_t size = 0, number = 0;
+    ssize_t length = 0;
     bool fits = false;
-    while (getline(&line, &size, file) > 0) {
-        json_t *event = json_loads(line, 0, NULL);
+    *torn = false;
+    while ((length = getline(&line, &size, file)) > 0) {
+        // A torn last line is not JSON, and is measured again.
+        json_t *event = json_loadb(line, (size_t)length, JSON_REJECT_DUPLICATES, NULL);
         number++;
+        *torn = line[length - 1] != '\n';
         if (number == 1) {
             json_t *header = journal_header(s);
             fits = event && json_equal(event, header);
             json_decref(header);
         } else if (event && fits) {
-            apply(s, event);  // a torn last line is not JSON, and is measured again
+            journal_event(s, &pending, event);
         }
         json_decref(event);
     }
     free(line);
     fclose(file);
+    json_decref(pending.events);
     if (!fits) {
         diag_error(
             "--resume: the journal %s is of another selection, seed or build: repeat the "
@@ -170,22 +212,24 @@ static int journal_open(struct schedule *s) {
     if (!s->journal) {
         return EXIT_DONE;
     }
+    bool torn = false;
     if (s->options->resume) {
-        const int code = journal_resume(s);
+        const int code = schedule_read_journal(s, &torn);
         if (code != EXIT_DONE) {
             return code;
         }
     }
-    s->journal_file = fopen(s->journal, s->options->resume ? "a" : "w");
+    s->journal_file = fopen(s->journal, s->options->resume ? "ae" : "we");
     if (!s->journal_file) {
         diag_error("--out: cannot write the journal %s: %s", s->journal, strerror(errno));
         return EXIT_USAGE;
     }
-    if (!s->options->resume) {
-        json_t *header = journal_header(s);
-        journal_write(s, header);
-        json_decref(header);
+    if (torn) {
+        fputc('\n', s->journal_file);  // or the first event to come would be torn with it
     }
+    json_t *first = s->options->resume ? json_pack("{s:s}", "event", "resume") : journal_header(s);
+    journal_write(s, first);
+    json_decref(first);
     return EXIT_DONE;
 }
 
@@ -386,11 +430,15 @@ int schedule_more(struct schedule *s, size_t launches) {
     return code;
 }
 
-int schedule_run(struct schedule *s) {
+void schedule_prepare(struct schedule *s) {
     s->problem_done = diag_alloc(calloc(s->problems + 1, sizeof(*s->problem_done)));
     s->hash = diag_alloc(calloc(s->rows + 1, sizeof(*s->hash)));
     s->samples_wanted = diag_alloc(calloc(s->rows + 1, sizeof(*s->samples_wanted)));
     s->launch = 0;
+}
+
+int schedule_run(struct schedule *s) {
+    schedule_prepare(s);
     int code = journal_open(s);
     if (code != EXIT_DONE) {
         return code;

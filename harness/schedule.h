@@ -53,6 +53,15 @@ struct schedule {
     size_t events;  ///< Received in this launch; tells a worker that never began.
 };
 
+/// Makes the private state; schedule_run() does it itself.
+void schedule_prepare(struct schedule *schedule);
+
+/// Takes what the journal holds into the rows, as schedule_run() does with options->resume. Lines
+/// that are no events of ours are passed over, and so are samples of a problem that is not
+/// complete. Tells in `torn` whether the last line lacks its end. Prints one line and returns
+/// EXIT_USAGE when the journal cannot be read or is of another selection.
+int schedule_read_journal(struct schedule *schedule, bool *torn);
+
 /// Measures. With options->resume the journal is read first, and what it holds is not measured
 /// again. Returns EXIT_DONE, or EXIT_USAGE (said already) for a journal that does not fit, a
 /// plug-in that cannot be loaded, ... Verdicts are in the rows.

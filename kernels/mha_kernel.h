@@ -235,6 +235,11 @@ struct mha_kernel {
                      ///< counts as 16.
     uint32_t flags;  ///< Of enum mha_kernel_flags.
     uint32_t flops_per_step;  ///< peak only: floating-point operations of one step.
+    /// softmax only, optional: the exponential that run() uses, so that it can be checked on its
+    /// own: y[i] = exp(x[i]) for i < count, x[i] in [-inf, 0] or NaN. Any count and alignment; y
+    /// does not overlap x. exp(-inf) is exactly 0, exp(NaN) is NaN, results below 2^-126 may be
+    /// flushed.
+    void (*exp_f32)(size_t count, const float *x, float *y);
 };
 
 /// A kernel and the hash of its machine code ("" when the library has none).

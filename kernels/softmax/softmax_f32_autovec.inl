@@ -89,6 +89,13 @@ static void run(const struct mha_softmax_args *args, void *workspace) {
     softmax_rows(args, span_softmax);
 }
 
+static void exp_f32(size_t count, const float *x, float *y) {
+#pragma omp simd
+    for (size_t j = 0; j < count; j++) {
+        y[j] = exp_p5(x[j]);
+    }
+}
+
 const struct mha_kernel SOFTMAX_AUTOVEC_NAME = {
     .name = SOFTMAX_STRING(SOFTMAX_AUTOVEC_NAME),
     .op = "softmax",
@@ -99,4 +106,5 @@ const struct mha_kernel SOFTMAX_AUTOVEC_NAME = {
     .run = {.softmax = run},
     .step = LANES,
     .flags = MHA_FLAG_IN_PLACE,
+    .exp_f32 = exp_f32,
 };

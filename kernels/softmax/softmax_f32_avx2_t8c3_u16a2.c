@@ -90,6 +90,17 @@ static void run(const struct mha_softmax_args *args, void *workspace) {
     softmax_rows(args, span_softmax);
 }
 
+static void exp_f32(size_t count, const float *x, float *y) {
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        _mm256_storeu_ps(y + i, vec_avx2_exp(_mm256_loadu_ps(x + i)));
+    }
+    if (i < count) {
+        const __m256i mask = vec_avx2_mask(count - i);
+        _mm256_maskstore_ps(y + i, mask, vec_avx2_exp(_mm256_maskload_ps(x + i, mask)));
+    }
+}
+
 const struct mha_kernel softmax_f32_avx2_t8c3_u16a2 = {
     .name = "softmax_f32_avx2_t8c3_u16a2",
     .op = "softmax",
@@ -100,4 +111,5 @@ const struct mha_kernel softmax_f32_avx2_t8c3_u16a2 = {
     .run = {.softmax = run},
     .step = WIDE_STEP,
     .flags = MHA_FLAG_IN_PLACE,
+    .exp_f32 = exp_f32,
 };

@@ -90,6 +90,17 @@ static void run(const struct mha_softmax_args *args, void *workspace) {
     softmax_rows(args, span_softmax);
 }
 
+static void exp_f32(size_t count, const float *x, float *y) {
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        _mm512_storeu_ps(y + i, vec_avx512_exp(_mm512_loadu_ps(x + i)));
+    }
+    if (i < count) {
+        const __mmask16 mask = vec_avx512_mask(count - i);
+        _mm512_mask_storeu_ps(y + i, mask, vec_avx512_exp(_mm512_maskz_loadu_ps(mask, x + i)));
+    }
+}
+
 const struct mha_kernel softmax_f32_avx512_t32c2_u64a4 = {
     .name = "softmax_f32_avx512_t32c2_u64a4",
     .op = "softmax",
@@ -100,4 +111,5 @@ const struct mha_kernel softmax_f32_avx512_t32c2_u64a4 = {
     .run = {.softmax = run},
     .step = STEP,
     .flags = MHA_FLAG_IN_PLACE,
+    .exp_f32 = exp_f32,
 };

@@ -79,6 +79,14 @@ static void run(const struct mha_softmax_args *args, void *workspace) {
     softmax_rows(args, span_softmax);
 }
 
+static void exp_f32(size_t count, const float *x, float *y) {
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        vst1q_f32(y + i, vec_neon_exp(vld1q_f32(x + i)));
+    }
+    vec_neon_store_tail(y + i, vec_neon_exp(vec_neon_load_tail(x + i, count - i, 0.0f)), count - i);
+}
+
 const struct mha_kernel softmax_f32_neon_p5_u16a4 = {
     .name = "softmax_f32_neon_p5_u16a4",
     .op = "softmax",
@@ -89,4 +97,5 @@ const struct mha_kernel softmax_f32_neon_p5_u16a4 = {
     .run = {.softmax = run},
     .step = STEP,
     .flags = MHA_FLAG_IN_PLACE,
+    .exp_f32 = exp_f32,
 };

@@ -32,6 +32,12 @@ static void run(const struct mha_softmax_args *args, void *workspace) {
     softmax_rows(args, span_softmax);
 }
 
+static void exp_f32(size_t count, const float *x, float *y) {
+    for (size_t i = 0; i < count; i++) {
+        y[i] = expf(x[i]);
+    }
+}
+
 const struct mha_kernel softmax_f32_scalar_libm = {
     .name = "softmax_f32_scalar_libm",
     .op = "softmax",
@@ -42,4 +48,5 @@ const struct mha_kernel softmax_f32_scalar_libm = {
     .run = {.softmax = run},
     .step = 1,
     .flags = MHA_FLAG_IN_PLACE,
+    .exp_f32 = exp_f32,
 };
