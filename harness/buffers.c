@@ -5,9 +5,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fault_report.h"
+
 const struct layout layout_dense = {PLACE_FRONT, 0, 0, 0};
 
 enum { CANARY_BYTE = 0xc5 };
+
+/// Gaps of this size are mostly address space: canaries stand in the first and last bytes alone.
+enum { WIDE_GAP_BYTES = 4 << 20, WIDE_GAP_END_BYTES = 4096 };
+
+static bool is_wide(const struct layout *layout) {
+    return layout->row_pad >= WIDE_GAP_BYTES / sizeof(float);
+}
 
 static size_t page_bytes(void) {
     return (size_t)sysconf(_SC_PAGESIZE);
@@ -45,7 +54,8 @@ bool buffer_make(struct buffer *buffer, const struct tensor_shape *shape,
     const size_t page = page_bytes();
     memset(buffer, 0, sizeof(*buffer));
     buffer->map_bytes = buffer_bytes(shape, layout);
-    void *map = mmap(NULL, buffer->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (is_wide(layout) ? MAP_NORESERVE : 0);
+    void *map = mmap(NULL, buffer->map_bytes, PROT_NONE, flags, -1, 0);
     if (map == MAP_FAILED) {
         return false;
     }
@@ -57,21 +67,30 @@ bool buffer_make(struct buffer *buffer, const struct tensor_shape *shape,
         return false;
     }
     // Large tensors get huge pages where the system allows it: TLB misses are not what is measured.
-    madvise(buffer->inner, buffer->inner_bytes, MADV_HUGEPAGE);
+    madvise(buffer->inner, buffer->inner_bytes, is_wide(layout) ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
     const size_t extent = extent_bytes(shape, layout);
     unsigned char *start = layout->placement == PLACE_BACK
                                ? buffer->inner + (buffer->inner_bytes - extent)
                                : buffer->inner + layout->offset_bytes;
     buffer->tensor = (struct tensor){*shape, (float *)(void *)start, row_stride(shape, layout),
                                      plane_stride(shape, layout)};
+    fault_report_watch(shape->name, map, buffer->map_bytes, start, extent);
     return true;
+}
+
+typedef bool visit_fn(void *context, unsigned char *from, size_t bytes);
+
+static bool visit_gap(visit_fn *visit, void *context, unsigned char *from, size_t bytes) {
+    if (bytes < WIDE_GAP_BYTES) {
+        return visit(context, from, bytes);
+    }
+    return visit(context, from, WIDE_GAP_END_BYTES) &&
+           visit(context, from + bytes - WIDE_GAP_END_BYTES, WIDE_GAP_END_BYTES);
 }
 
 /// Calls `visit` for every stretch of bytes that belongs to no element; stops when it returns
 /// false.
-static bool for_each_gap(const struct buffer *buffer,
-                         bool (*visit)(void *context, unsigned char *from, size_t bytes),
-                         void *context) {
+static bool for_each_gap(const struct buffer *buffer, visit_fn *visit, void *context) {
     const struct tensor *t = &buffer->tensor;
     unsigned char *at = buffer->inner;
     if (t->shape.cols > 0) {
@@ -85,7 +104,7 @@ static bool for_each_gap(const struct buffer *buffer,
         for (size_t p = 0; p < planes; p++) {
             for (size_t r = 0; r < rows && row_elements > 0; r++) {
                 unsigned char *row = (unsigned char *)tensor_row(t, p, r);
-                if (row > at && !visit(context, at, (size_t)(row - at))) {
+                if (row > at && !visit_gap(visit, context, at, (size_t)(row - at))) {
                     return false;
                 }
                 at = row + row_elements * sizeof(float);
@@ -93,7 +112,7 @@ static bool for_each_gap(const struct buffer *buffer,
         }
     }
     const unsigned char *end = buffer->inner + buffer->inner_bytes;
-    return at >= end || visit(context, at, (size_t)(end - at));
+    return at >= end || visit_gap(visit, context, at, (size_t)(end - at));
 }
 
 static bool set_gap(void *context, unsigned char *from, size_t bytes) {
@@ -195,6 +214,7 @@ uint64_t buffer_hash(const struct buffer *buffer) {
 
 void buffer_free(struct buffer *buffer) {
     if (buffer->map) {
+        fault_report_forget(buffer->map);
         munmap(buffer->map, buffer->map_bytes);
     }
     memset(buffer, 0, sizeof(*buffer));

@@ -48,9 +48,7 @@ static char *copy(const json_t *event, const char *key) {
     return diag_alloc(strdup(protocol_get_string(event, key)));
 }
 
-static void on_kernel(void *context, const json_t *event) {
-    const struct loading *loading = context;
-    struct catalogue *c = loading->catalogue;
+void catalogue_add(struct catalogue *c, const json_t *event, const char *max_isa) {
     c->kernels = diag_alloc(realloc(c->kernels, (c->count + 1) * sizeof(*c->kernels)));
     struct catalogue_kernel *k = &c->kernels[c->count++];
     const bool plugin = json_is_string(json_object_get(event, "plugin"));
@@ -66,10 +64,16 @@ static void on_kernel(void *context, const json_t *event) {
         .library = copy(event, "library"),
         .version = copy(event, "version"),
         .peer = json_is_true(json_object_get(event, "peer")),
+        .exponential = json_is_true(json_object_get(event, "exponential")),
         .step = (size_t)protocol_get_integer(event, "step"),
         .flops_per_step = (double)protocol_get_integer(event, "flops_per_step"),
     };
-    k->runs = catalogue_isa_runs(k->isa, loading->max_isa, &k->why_not);
+    k->runs = catalogue_isa_runs(k->isa, max_isa, &k->why_not);
+}
+
+static void on_kernel(void *context, const json_t *event) {
+    const struct loading *loading = context;
+    catalogue_add(loading->catalogue, event, loading->max_isa);
 }
 
 int catalogue_load(struct catalogue *catalogue, const struct options *options,
@@ -79,14 +83,20 @@ int catalogue_load(struct catalogue *catalogue, const struct options *options,
     const struct supervisor supervisor = {machine, options->timeout_s, on_kernel, &loading};
     json_t *plugins = json_array();
     for (size_t i = 0; i < options->plugins.count; i++) {
-        json_array_append_new(plugins, json_string(options->plugins.items[i]));
+        json_t *path = json_string(options->plugins.items[i]);
+        if (!path) {
+            diag_error("--plugin: the name of the file must be UTF-8");
+            json_decref(plugins);
+            return EXIT_USAGE;
+        }
+        json_array_append_new(plugins, path);
     }
     json_t *job = json_pack("{s:s, s:o}", "mode", "catalogue", "plugins", plugins);
     char text[256];
     const enum worker_end end = supervisor_run(&supervisor, job, text, sizeof(text));
     json_decref(job);
     if (end == WORKER_CRASHED || end == WORKER_TIMEOUT) {
-        diag_error("the worker that loads the kernels failed: %s", text);
+        diag_error("the kernels cannot be loaded: %s", text);
     }
     return end == WORKER_DONE ? EXIT_DONE : EXIT_USAGE;
 }

@@ -3,6 +3,7 @@
 #ifndef MHA_CATALOGUE_H
 #define MHA_CATALOGUE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,6 +17,7 @@ struct catalogue_kernel {
     char *code_hash;
     char *library, *version;
     bool peer;
+    bool exponential;  ///< It gives its exp_f32.
     size_t step;
     double flops_per_step;  ///< peak kernels only, else 0.
     bool runs;              ///< This CPU, and --max-isa, allow it.
@@ -31,6 +33,9 @@ struct catalogue {
 /// (said already).
 int catalogue_load(struct catalogue *catalogue, const struct options *options,
                    const struct machine *machine);
+
+/// Adds a kernel that a worker tells of in an event "kernel". `max_isa` may be NULL.
+void catalogue_add(struct catalogue *catalogue, const json_t *event, const char *max_isa);
 
 /// Tells whether the options' filters (op, dtype, isa, kernel globs) let a kernel through. Ceilings
 /// only pass when an option names them.

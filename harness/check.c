@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi_guard.h"
 #include "buffers.h"
 #include "data.h"
 #include "diag.h"
@@ -32,6 +33,7 @@ struct standing {
     double max_ulp, bound_share, checked_share;
     size_t runs;
     size_t trusted;  ///< Runs whose data could tell right from wrong.
+    size_t lanes;    ///< Columns after which its main loops and tails have all been seen.
     char reason[700];
 };
 
@@ -46,7 +48,15 @@ struct task {
     size_t kernels;
     bool lean;
     bool large;
-    unsigned turn;  ///< Counts layouts, so that offsets and cuts take turns.
+    unsigned turn;  ///< Of the problem: where the turns of layouts and cuts begin.
+};
+
+/// How one run is made.
+struct way {
+    enum cut cut;
+    bool backwards;  ///< Items from the last to the first.
+    bool in_place;   ///< The first input lies in the output's memory.
+    bool again;      ///< Called twice: the bits must be the same.
 };
 
 /// One filling of a task's tensors in one layout.
@@ -90,14 +100,20 @@ static void fail(struct standing *standing, const char *text) {
     snprintf(standing->reason, sizeof(standing->reason), "%s", text);
 }
 
-/// Runs one kernel once and judges it. `in_place` puts the first input into the output's memory.
+static void fail_all(struct task *task, const char *text) {
+    for (size_t k = 0; k < task->kernels; k++) {
+        fail(&task->standings[k], text);
+    }
+}
+
+/// Runs one kernel and judges it.
 static void run_once(const struct task *task, struct scene *scene, const struct oracle *oracle,
-                     struct standing *standing, enum cut cut, bool in_place, const char *what) {
+                     struct standing *standing, const struct way *way, const char *what) {
     struct buffer *out = &scene->buffers[task->tensors - 1];
     struct tensor tensors[OP_TENSORS_MAX];
     memcpy(tensors, scene->tensors, sizeof(tensors));
     buffer_poison(out);
-    if (in_place) {
+    if (way->in_place) {
         const struct tensor *in = &scene->tensors[0];
         for (size_t p = 0; p < in->shape.planes; p++) {
             for (size_t r = 0; r < in->shape.rows; r++) {
@@ -110,9 +126,10 @@ static void run_once(const struct task *task, struct scene *scene, const struct 
     protocol_send(WORKER_EVENT_FD,
                   json_pack("{s:s, s:I, s:s, s:s}", "event", "start", "task", task->id, "kernel",
                             standing->kernel->name, "what", what));
-    const int threads = cut == CUT_THREADS ? task->worker->threads_allowed : 1;
-    const size_t block =
-        cut == CUT_FINE ? (standing->kernel->row_multiple ? standing->kernel->row_multiple : 1) : 0;
+    const int threads = way->cut == CUT_THREADS ? task->worker->threads_allowed : 1;
+    const size_t block = way->cut == CUT_FINE
+                             ? (standing->kernel->row_multiple ? standing->kernel->row_multiple : 1)
+                             : 0;
     struct team_case c;
     const struct tensor *copies[1] = {tensors};
     char text[512];
@@ -121,11 +138,25 @@ static void run_once(const struct task *task, struct scene *scene, const struct 
         fail(standing, text);
         return;
     }
+    c.watched = true;
+    c.backwards = way->backwards;
+    abi_guard_open_heap();
     team_case_call(&c, 0);
+    bool same = true;
+    if (way->again) {
+        // Into poison again, with what the first call left in the workspace.
+        const uint64_t first = buffer_hash(out);
+        buffer_poison(out);
+        team_case_call(&c, 0);
+        same = buffer_hash(out) == first;
+    }
+    abi_guard_check_heap();  // before the C library stumbles over it
+    team_case_inspect(&c);
+    snprintf(text, sizeof(text), "%s", c.stray);
     team_case_free(&c);
     standing->runs++;
     char line[700];
-    if (!buffer_intact(out, text, sizeof(text))) {
+    if (text[0] != '\0' || !buffer_intact(out, text, sizeof(text))) {
         snprintf(line, sizeof(line), "%s: %s", what, text);
         fail(standing, line);
         return;
@@ -139,6 +170,9 @@ static void run_once(const struct task *task, struct scene *scene, const struct 
     if (j.verdict == VERDICT_FAILED) {
         snprintf(line, sizeof(line), "%s: %s", what, j.reason);
         fail(standing, line);
+    } else if (!same && !(standing->kernel->flags & MHA_FLAG_NONDETERMINISTIC)) {
+        snprintf(line, sizeof(line), "%s: a second call on the same input gave other bits", what);
+        fail(standing, line);
     } else if (j.verdict == VERDICT_MISTRUSTED && standing->trusted == 0) {
         snprintf(standing->reason, sizeof(standing->reason), "%s", j.reason);
     }
@@ -147,7 +181,7 @@ static void run_once(const struct task *task, struct scene *scene, const struct 
 /// Picks layout number `i` of three: end at a guard page; start at one, with gaps; an odd base
 /// address with other gaps. The offsets go through 4 ... 60 bytes as turns go by.
 static struct layout pick_layout(unsigned i, unsigned turn) {
-    switch (i % 3) {
+    switch (i) {
         case 0:
             return (struct layout){PLACE_BACK, 0, 0, 0};
         case 1:
@@ -158,78 +192,120 @@ static struct layout pick_layout(unsigned i, unsigned turn) {
     }
 }
 
-static void run_class(struct task *task, const struct data_class *data, size_t shift) {
+/// Rows so far apart that the offset of the second exceeds a 32-bit int, and that of the third a
+/// 32-bit unsigned. It is address space alone: what lies between takes no memory.
+static const struct layout layout_far = {PLACE_FRONT, 0, (size_t)1 << 31, 0};
+
+/// Most rows of a tensor that is laid out so: 8 GiB of address space each.
+enum { FAR_ROWS = 128 };
+
+static bool fits_far(const struct task *task) {
+    // An emulator books every page of it, touched or not.
+    bool fits = sizeof(size_t) > 4 && !json_is_true(json_object_get(task->worker->job, "emulated"));
+    for (size_t i = 0; i < task->tensors; i++) {
+        fits = fits && task->shapes[i].planes * task->shapes[i].rows <= FAR_ROWS;
+    }
+    return fits;
+}
+
+/// Runs every kernel that has passed so far in one scene; the first of a class in place too.
+static void run_scene(struct task *task, struct scene *scene, const struct oracle *oracle,
+                      size_t shift, const char *where, unsigned turn, bool first, bool again) {
+    static const char *const cut_names[CUT_COUNT] = {"whole", "fine", "threads"};
+    const struct way way = {(enum cut)(turn % CUT_COUNT), turn / CUT_COUNT % 2, false, again};
+    char what[200];
+    for (size_t k = 0; k < task->kernels; k++) {
+        struct standing *standing = &task->standings[k];
+        const bool is_far = scene->layout.row_pad == layout_far.row_pad;
+        // Libraries behind peers take strides as 32-bit integers.
+        if (standing->verdict != VERDICT_PASSED || shift >= standing->lanes ||
+            (is_far && (standing->kernel->flags & MHA_FLAG_PEER))) {
+            continue;
+        }
+        snprintf(what, sizeof(what), "%s, items %s%s", where, cut_names[way.cut],
+                 way.backwards ? " from the last" : "");
+        run_once(task, scene, oracle, standing, &way, what);
+        if (first && (standing->kernel->flags & MHA_FLAG_IN_PLACE) &&
+            standing->verdict == VERDICT_PASSED) {
+            const struct way in_place = {way.cut, way.backwards, true, false};
+            snprintf(what, sizeof(what), "%s, in place", where);
+            run_once(task, scene, oracle, standing, &in_place, what);
+        }
+    }
+}
+
+/// Runs one class of data. Layouts and cuts follow from the problem, the class and the shift alone:
+/// the same problem on its own, as the repeat line has it, sees the same again.
+static void run_class(struct task *task, const struct data_class *data, size_t index,
+                      size_t shift) {
     struct oracle oracle = {0};
-    const unsigned layouts = task->large || (task->lean && shift > 0) ? 1 : 3;
-    for (unsigned i = 0; i < layouts; i++, task->turn++) {
-        const struct layout layout = pick_layout(layouts == 1 ? task->turn : i, task->turn);
+    // 7: prime to the numbers of layouts and cuts, so that every class begins elsewhere.
+    const unsigned base = task->turn + 7 * (unsigned)index + (unsigned)shift;
+    const bool single = task->large || (task->lean && shift > 0);
+    struct layout layouts[4];
+    unsigned turns[4];
+    size_t count = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        if (!single || i == base % 3) {
+            turns[count] = base + i;
+            layouts[count++] = pick_layout(i, base + i);
+        }
+    }
+    if (index == 0 && shift == 0 && fits_far(task)) {
+        turns[count] = base + 3;
+        layouts[count++] = layout_far;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct layout *layout = &layouts[i];
         struct scene scene;
-        if (!scene_make(&scene, task, data, shift, &layout) ||
-            (i == 0 && !oracle_make(&oracle, task->driver, &task->problem, scene.tensors, data,
-                                    task->worker->seed, task->worker->threads_allowed))) {
-            for (size_t k = 0; k < task->kernels; k++) {
-                fail(&task->standings[k], "no memory for the problem's tensors");
+        if (!scene_make(&scene, task, data, shift, layout)) {
+            if (i > 0 && layout->row_pad == layout_far.row_pad) {
+                break;  // address space is limited; memory is not what it lacks
             }
+            fail_all(task, "no memory for the problem's tensors");
             break;
         }
-        const enum cut cut = (enum cut)(task->turn % CUT_COUNT);
-        static const char *const cut_names[CUT_COUNT] = {"whole", "fine", "threads"};
-        char what[160];
-        for (size_t k = 0; k < task->kernels; k++) {
-            struct standing *standing = &task->standings[k];
-            if (standing->verdict != VERDICT_PASSED) {
-                continue;
-            }
-            snprintf(what, sizeof(what), "data %s, shift %zu, %s%zu, gaps %zu, items %s",
-                     data->name, shift,
-                     layout.placement == PLACE_BACK ? "ends at a guard page, offset " : "offset ",
-                     layout.offset_bytes, layout.row_pad, cut_names[cut]);
-            run_once(task, &scene, &oracle, standing, cut, false, what);
-            if (i == 0 && (standing->kernel->flags & MHA_FLAG_IN_PLACE) &&
-                standing->verdict == VERDICT_PASSED) {
-                snprintf(what, sizeof(what), "data %s, shift %zu, in place", data->name, shift);
-                run_once(task, &scene, &oracle, standing, cut, true, what);
-            }
+        if (i == 0 && !oracle_make(&oracle, task->driver, &task->problem, scene.tensors, data,
+                                   task->worker->seed, task->worker->threads_allowed)) {
+            fail_all(task, "no memory for the oracle");
+            scene_free(&scene, task->tensors);
+            break;
         }
+        char where[120];
+        snprintf(where, sizeof(where), "data %s, shift %zu, %s%zu, gaps %zu", data->name, shift,
+                 layout->placement == PLACE_BACK ? "ends at a guard page, offset " : "offset ",
+                 layout->offset_bytes, layout->row_pad);
+        // A layout meets every cut in time: the cuts take one step more in three.
+        const unsigned turn = turns[i] + turns[i] / 3;
+        run_scene(task, &scene, &oracle, shift, where, turn, i == 0, i == 0 && shift == 0);
         scene_free(&scene, task->tensors);
     }
     oracle_free(&oracle);
 }
 
-/// Largest step of the task's kernels: lanes and tails repeat with it.
-static size_t largest_step(const struct task *task) {
-    size_t step = 16;
-    for (size_t k = 0; k < task->kernels; k++) {
-        const size_t s = task->standings[k].kernel->step;
-        step = s > step ? s : step;
-    }
-    return step;
-}
-
 static void run_task(struct task *task) {
     const size_t rows = task->shapes[0].rows, cols = task->shapes[0].cols;
-    const size_t lanes = 2 * largest_step(task) + 1;
+    size_t lanes = 0;
+    for (size_t k = 0; k < task->kernels; k++) {
+        lanes = task->standings[k].lanes > lanes ? task->standings[k].lanes : lanes;
+    }
     for (size_t i = 0; task->driver->classes[i]; i++) {
         const struct data_class *data = data_class_find(task->driver->classes[i]);
         if (task->lean && i > 0 && !(data->special && data->per_lane)) {
             continue;
         }
-        if (!data->per_lane || task->large) {
-            run_class(task, data, 0);
-            continue;
-        }
+        run_class(task, data, i, 0);
         // Even rows hold the special value at column (row + shift): pairs of shifts, a block of
         // rows apart, put it at every column that a main loop or tail can have.
-        const size_t limit = cols < lanes ? cols : lanes;
+        const size_t limit = !data->per_lane || task->large ? 0 : cols < lanes ? cols : lanes;
         const size_t stride = rows > 2 ? (rows + 1) / 2 * 2 : 2;
         for (size_t shift = 0; shift < limit; shift += stride) {
-            run_class(task, data, shift);
-            if (shift + 1 < limit) {
-                run_class(task, data, shift + 1);
+            if (shift > 0) {
+                run_class(task, data, i, shift);
             }
-        }
-        if (limit == 0) {
-            run_class(task, data, 0);
+            if (shift + 1 < limit) {
+                run_class(task, data, i, shift + 1);
+            }
         }
     }
 }
@@ -245,6 +321,18 @@ static void send_verdict(const struct task *task, const struct standing *standin
                   (json_int_t)standing->runs));
 }
 
+/// A small number that follows from the problem.
+static unsigned turn_of(const struct problem *problem) {
+    const struct mha_shape *s = &problem->shape;
+    const size_t axes[] = {s->batch,  s->heads,    s->kv_heads,           s->seq_q,
+                           s->seq_kv, s->head_dim, (size_t)problem->mask, problem->window};
+    uint64_t mixed = 0;
+    for (size_t i = 0; i < sizeof(axes) / sizeof(axes[0]); i++) {
+        mixed = data_mix(mixed, axes[i]);
+    }
+    return (unsigned)(mixed % 90);  // every layout and cut divides 90
+}
+
 static void do_task(struct worker *worker, const json_t *json) {
     struct task task = {
         .worker = worker,
@@ -254,9 +342,9 @@ static void do_task(struct worker *worker, const json_t *json) {
     if (!protocol_problem_from_json(json_object_get(json, "problem"), &task.problem)) {
         return;
     }
-    task.turn = (unsigned)task.id;
     task.driver = op_find(task.problem.op);
     task.tensors = task.driver->tensors(&task.problem, task.shapes);
+    task.turn = turn_of(&task.problem);
     double bytes = 0;
     for (size_t i = 0; i < task.tensors; i++) {
         bytes += (double)buffer_bytes(&task.shapes[i], &layout_dense);
@@ -275,6 +363,7 @@ static void do_task(struct worker *worker, const json_t *json) {
         standing->kernel = loaded->kernel;
         standing->verdict = VERDICT_PASSED;
         standing->checked_share = 1;
+        standing->lanes = 2 * (size_t)(loaded->kernel->step > 16 ? loaded->kernel->step : 16) + 1;
         const char *why = "the kernel does not take this shape";
         if (loaded->kernel->supports &&
             !loaded->kernel->supports(&task.problem.shape, &mask, &why)) {

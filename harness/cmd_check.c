@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "catalogue.h"
+#include "check_exponential.h"
 #include "commands.h"
 #include "diag.h"
 #include "op.h"
@@ -36,6 +37,7 @@ struct checking {
     bool progress;
     long current_task, current_kernel;
     char current_what[200];
+    char current_fault[200];  ///< What the worker said of a fault, or "".
 };
 
 static void add_task(struct checking *c, const struct problem *problem, bool lean) {
@@ -102,6 +104,10 @@ static void repro_line(const struct checking *c, struct row *row) {
     snprintf(line, sizeof(line), "./mhabench check --kernel %s %s --seed %llu%s%s", row->kernel,
              axes, (unsigned long long)c->options->seed, row->plugin ? " --plugin " : "",
              row->plugin ? row->plugin : "");
+    if (row->verdict == VERDICT_TIMEOUT) {
+        const size_t used = strlen(line);
+        snprintf(line + used, sizeof(line) - used, " --timeout %g", c->options->timeout_s);
+    }
     row->repro = diag_alloc(strdup(line));
 }
 
@@ -152,8 +158,12 @@ static void on_event(void *context, const json_t *event) {
     if (strcmp(what, "start") == 0) {
         c->current_task = (long)t;
         c->current_kernel = k;
+        c->current_fault[0] = '\0';
         snprintf(c->current_what, sizeof(c->current_what), "%s",
                  protocol_get_string(event, "what"));
+    } else if (strcmp(what, "fault") == 0) {
+        snprintf(c->current_fault, sizeof(c->current_fault), "%s",
+                 protocol_get_string(event, "text"));
     } else if (strcmp(what, "verdict") == 0 && k >= 0) {
         struct row *row = &task->row[k];
         row->max_ulp = protocol_get_real(event, "max_ulp");
@@ -193,9 +203,9 @@ static json_t *make_job(const struct checking *c) {
     for (size_t i = 0; i < c->options->plugins.count; i++) {
         json_array_append_new(plugins, json_string(c->options->plugins.items[i]));
     }
-    return json_pack("{s:s, s:o, s:I, s:I, s:o}", "mode", "check", "plugins", plugins, "seed",
+    return json_pack("{s:s, s:o, s:I, s:I, s:b, s:o}", "mode", "check", "plugins", plugins, "seed",
                      (json_int_t)c->options->seed, "threads_allowed", (json_int_t)c->threads,
-                     "tasks", tasks);
+                     "emulated", catalogue_emulated(c->machine), "tasks", tasks);
 }
 
 /// Runs workers until every task is done. Returns EXIT_DONE or EXIT_USAGE.
@@ -205,6 +215,7 @@ static int run_workers(struct checking *c) {
     for (;;) {
         c->current_task = -1;
         c->current_kernel = -1;
+        c->current_fault[0] = '\0';
         json_t *job = make_job(c);
         if (json_array_size(json_object_get(job, "tasks")) == 0) {
             json_decref(job);
@@ -221,7 +232,8 @@ static int run_workers(struct checking *c) {
         }
         if (c->current_task >= 0 && c->current_kernel >= 0) {
             silent = 0;
-            snprintf(reason, sizeof(reason), "%s: %s", c->current_what, text);
+            snprintf(reason, sizeof(reason), "%s: %s%s%s", c->current_what, text,
+                     c->current_fault[0] ? ": " : "", c->current_fault);
             struct row *row = &c->task[c->current_task].row[c->current_kernel];
             row->max_ulp = row->bound_share = row->checked_share = UNKNOWN;
             settle_row(c, row, end == WORKER_TIMEOUT ? VERDICT_TIMEOUT : VERDICT_CRASHED, reason);
@@ -279,7 +291,7 @@ static int summarise(const struct checking *c, size_t kernel, FILE *out) {
     return code;
 }
 
-static int print_json(const struct checking *c) {
+static int print_json(const struct checking *c, const struct exponential_list *exponentials) {
     struct result result = {.context = results_context_base("mhabench")};
     json_object_set_new(result.context, "mhabench",
                         json_pack("{s:i, s:s, s:I, s:o}", "schema_version", RESULTS_SCHEMA_VERSION,
@@ -291,7 +303,8 @@ static int print_json(const struct checking *c) {
             json_array_append_new(rows, row_to_json(&c->task[t].row[k]));
         }
     }
-    json_t *all = json_pack("{s:o, s:o}", "context", result.context, "checks", rows);
+    json_t *all = json_pack("{s:o, s:o, s:o}", "context", result.context, "checks", rows,
+                            "exponentials", exponential_to_json(exponentials, c->options));
     json_dumpf(all, stdout, JSON_INDENT(1));
     putchar('\n');
     json_decref(all);
@@ -320,6 +333,7 @@ static bool default_shapes(const struct options *o) {
 int cmd_check(const struct options *options, const struct machine *machine) {
     struct catalogue catalogue;
     struct selection selection = {0};
+    struct exponential_list exponentials = {0};
     struct checking c = {.options = options, .machine = machine, .catalogue = &catalogue};
     int code = catalogue_load(&catalogue, options, machine);
     if (code == EXIT_DONE) {
@@ -342,6 +356,10 @@ int cmd_check(const struct options *options, const struct machine *machine) {
         c.progress = isatty(STDERR_FILENO);
         supervisor_catch_signals();
         code = run_workers(&c);
+        if (code == EXIT_DONE && !supervisor_interrupted) {
+            code = exponential_check(&exponentials, options, machine, &catalogue, c.threads,
+                                     c.progress);
+        }
         if (c.progress) {
             fputs("\r\033[K", stderr);
         }
@@ -350,8 +368,10 @@ int cmd_check(const struct options *options, const struct machine *machine) {
         for (size_t i = 0; i < catalogue.count; i++) {
             code = diag_worst(code, summarise(&c, i, options->json ? stderr : stdout));
         }
+        code = diag_worst(
+            code, exponential_report(&exponentials, options, options->json ? stderr : stdout));
         if (options->json) {
-            print_json(&c);
+            print_json(&c, &exponentials);
         }
         size_t absent = 0;
         for (size_t i = 0; i < catalogue.count; i++) {
@@ -362,6 +382,7 @@ int cmd_check(const struct options *options, const struct machine *machine) {
             diag_note("%zu kernels of the selection cannot run here (see `mhabench list`)", absent);
         }
     }
+    exponential_free(&exponentials);
     free_tasks(&c);
     selection_free(&selection);
     catalogue_free(&catalogue);

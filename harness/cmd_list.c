@@ -24,23 +24,53 @@ bool commands_color(const struct options *options, int fd) {
     return isatty(fd) && !(no_color && no_color[0]);
 }
 
-static size_t kernels_of(const struct catalogue *catalogue, const char *isa) {
-    size_t count = 0;
+/// One line of the table of ISAs.
+struct isa_line {
+    struct mha_isa_status status;
+    size_t kernels;     ///< Of this word, in this build and the plug-ins.
+    bool runs;          ///< Also under --max-isa, and where an emulation stands in for the CPU.
+    bool tested;        ///< check runs them on the CPU itself.
+    char why_not[200];  ///< One phrase when they are not tested here.
+};
+
+static struct isa_line isa_line(const struct catalogue *catalogue, const struct options *options,
+                                const struct machine *machine, size_t index) {
+    struct isa_line line = {.status = mha_isa_status(index, NULL)};
+    const char *why_not = "";
     for (size_t i = 0; i < catalogue->count; i++) {
-        count += strcmp(catalogue->kernels[i].isa, isa) == 0;
+        line.kernels += strcmp(catalogue->kernels[i].isa, line.status.isa) == 0;
     }
-    return count;
+    line.runs = catalogue_isa_runs(line.status.isa, options->max_isa, &why_not);
+    line.tested = line.runs && line.status.runs && line.kernels > 0 && !catalogue_emulated(machine);
+    char lacking[160];
+    mha_isa_lacking(lacking, sizeof(lacking), index, NULL);
+    if (line.tested) {
+        line.why_not[0] = '\0';
+    } else if (!line.runs && line.status.compiled && lacking[0]) {
+        snprintf(line.why_not, sizeof(line.why_not), "the CPU lacks %s", lacking);
+    } else if (!line.runs) {
+        snprintf(line.why_not, sizeof(line.why_not), "%s", why_not);
+    } else if (line.kernels == 0) {
+        snprintf(line.why_not, sizeof(line.why_not), "this build has no kernels of it");
+    } else {
+        snprintf(line.why_not, sizeof(line.why_not), "checks run under emulation");
+    }
+    return line;
 }
 
-static void print_text(const struct options *options, const struct catalogue *catalogue) {
-    printf("ISA        compiled  CPU  OS   kernels  runs\n");
+static const char *yes_no(bool yes) {
+    return yes ? "yes" : "no";
+}
+
+static void print_text(const struct options *options, const struct machine *machine,
+                       const struct catalogue *catalogue) {
+    printf("ISA        compiled  CPU  OS   kernels  tested\n");
     for (size_t i = 0; i < mha_isa_count(); i++) {
-        const struct mha_isa_status s = mha_isa_status(i, NULL);
-        const char *why_not;
-        const bool runs = catalogue_isa_runs(s.isa, options->max_isa, &why_not);
-        printf("%-10s %-8s  %-3s  %-3s  %7zu  %s%s\n", s.isa, s.compiled ? "yes" : "no",
-               s.cpu_has ? "yes" : "no", s.os_enables ? "yes" : "no", kernels_of(catalogue, s.isa),
-               runs ? "yes" : "no: ", runs ? "" : why_not);
+        const struct isa_line line = isa_line(catalogue, options, machine, i);
+        const struct mha_isa_status *s = &line.status;
+        printf("%-10s %-8s  %-3s  %-3s  %7zu  %s%s%s\n", s->isa, yes_no(s->compiled),
+               yes_no(s->cpu_has), s->cpu_has ? yes_no(s->os_enables) : "-", line.kernels,
+               yes_no(line.tested), line.why_not[0] ? ": " : "", line.why_not);
     }
     const char *op = "";
     for (size_t o = 0; o < op_count(); o++) {
@@ -67,15 +97,17 @@ static void print_text(const struct options *options, const struct catalogue *ca
     }
 }
 
-static void print_json(const struct options *options, const struct catalogue *catalogue) {
+static void print_json(const struct options *options, const struct machine *machine,
+                       const struct catalogue *catalogue) {
     json_t *isas = json_array(), *kernels = json_array(), *lacks = json_array();
     for (size_t i = 0; i < mha_isa_count(); i++) {
-        const struct mha_isa_status s = mha_isa_status(i, NULL);
-        const char *why_not;
-        const bool runs = catalogue_isa_runs(s.isa, options->max_isa, &why_not);
-        json_array_append_new(isas, json_pack("{s:s, s:b, s:b, s:b, s:b, s:s}", "isa", s.isa,
-                                              "compiled", s.compiled, "cpu", s.cpu_has, "os",
-                                              s.os_enables, "runs", runs, "why_not", why_not));
+        const struct isa_line line = isa_line(catalogue, options, machine, i);
+        const struct mha_isa_status *s = &line.status;
+        json_array_append_new(
+            isas, json_pack("{s:s, s:b, s:b, s:b, s:I, s:b, s:b, s:s}", "isa", s->isa, "compiled",
+                            s->compiled, "cpu", s->cpu_has, "os", s->os_enables, "kernels",
+                            (json_int_t)line.kernels, "runs", line.runs, "tested", line.tested,
+                            "why_not", line.why_not));
     }
     for (size_t i = 0; i < catalogue->count; i++) {
         const struct catalogue_kernel *k = &catalogue->kernels[i];
@@ -102,9 +134,9 @@ int cmd_list(const struct options *options, const struct machine *machine) {
     int code = catalogue_load(&catalogue, options, machine);
     if (code == EXIT_DONE) {
         if (options->json) {
-            print_json(options, &catalogue);
+            print_json(options, machine, &catalogue);
         } else {
-            print_text(options, &catalogue);
+            print_text(options, machine, &catalogue);
         }
         if (options->isas.count > 0 || options->kernels.count > 0) {
             code = catalogue_require(&catalogue, options);

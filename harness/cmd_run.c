@@ -109,7 +109,7 @@ static bool is_regular(const char *path) {
     return stat(path, &info) != 0 || S_ISREG(info.st_mode);
 }
 
-/// A case's repro line asks for a check where something was wrong.
+/// Says why a row has no time.
 static void finish_rows(struct running *r, const struct schedule *s) {
     for (size_t i = 0; i < r->result.count; i++) {
         struct row *row = &r->result.rows[i];
@@ -123,18 +123,6 @@ static void finish_rows(struct running *r, const struct schedule *s) {
         } else if (untimed) {
             free(row->reason);
             row->reason = diag_alloc(strdup("emulated: checked, never timed"));
-        }
-        if (verdict_exit(row->verdict) != EXIT_DONE) {
-            char *line = NULL;
-            const char *rest = strstr(row->repro, " --kernel ");
-            if (rest &&
-                asprintf(&line, "./mhabench check%.*s --seed %llu%s%s",
-                         (int)(strstr(rest, " --threads ") - rest), rest,
-                         (unsigned long long)r->options->seed, row->plugin ? " --plugin " : "",
-                         row->plugin ? row->plugin : "") > 0) {
-                free(row->repro);
-                row->repro = line;
-            }
         }
     }
 }

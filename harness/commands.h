@@ -10,6 +10,11 @@ int cmd_check(const struct options *options, const struct machine *machine);
 int cmd_run(const struct options *options, const struct machine *machine);
 int cmd_machine(const struct options *options, const struct machine *machine);
 
+int cmd_ab(const struct options *options, const struct machine *machine);
+int cmd_compare(const struct options *options);
+int cmd_report(const struct options *options);
+int cmd_history(const struct options *options);
+
 /// Tells whether escape codes may be written to `fd` (--color, NO_COLOR, a terminal).
 bool commands_color(const struct options *options, int fd);
 

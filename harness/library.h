@@ -27,6 +27,16 @@ struct kernel_table {
 bool library_load(struct kernel_table *table, size_t plugins, const char *const *paths, char *error,
                   size_t error_size);
 
+/// The same, and calls `tell` with a plug-in's path before any code of the plug-in runs, and with ""
+/// once all are loaded: a library may crash in its constructors.
+bool library_load_told(struct kernel_table *table, size_t plugins, const char *const *paths,
+                       void (*tell)(const char *path), char *error, size_t error_size);
+
+/// Adds the kernels of one library file to a table, under the same conditions as a plug-in's. Two
+/// different files may be loaded side by side, into a table each.
+bool library_load_file(struct kernel_table *table, const char *path, char *error,
+                       size_t error_size);
+
 /// Finds a kernel by its full name; NULL when there is none.
 const struct loaded_kernel *library_find(const struct kernel_table *table, const char *name);
 

@@ -37,6 +37,18 @@ static int dispatch(enum command command, int argc, char **argv) {
         case COMMAND_PLOT:
             code = cmd_plot(&options);
             break;
+        case COMMAND_AB:
+            code = cmd_ab(&options, &machine);
+            break;
+        case COMMAND_COMPARE:
+            code = cmd_compare(&options);
+            break;
+        case COMMAND_REPORT:
+            code = cmd_report(&options);
+            break;
+        case COMMAND_HISTORY:
+            code = cmd_history(&options);
+            break;
     }
     options_free(&options);
     return code;
@@ -48,7 +60,7 @@ int main(int argc, char **argv) {
     }
     run_context_command(argc, argv);
     if (argc < 2) {
-        diag_error("a command is missing: list, check, run, machine or plot; see mhabench --help");
+        diag_error("a command is missing; mhabench --help lists them");
         return EXIT_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {

@@ -20,7 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi_guard.h"
 #include "buffers.h"
+#include "calibrate.h"
 #include "canary.h"
 #include "catalogue.h"
 #include "data.h"
@@ -139,24 +141,24 @@ static void sample_body(void *context, uint64_t iterations) {
     }
 }
 
-/// Finds the iterations of one sample: enough to fill min_time, whatever the clock's resolution.
-static void calibrate(struct live *l, double min_time_ns) {
-    uint64_t n = 1;
+static double run_stopwatch(void *context, uint64_t iterations) {
+    const struct live *l = context;
+    return gbench_sample(l->kernel->name, sample_body, context, iterations);
+}
+
+/// Finds the iterations of one sample; false when it cannot be timed.
+static bool find_iterations(struct live *l, double min_time_ns) {
     if (l->call_ns > 2 * min_time_ns) {
         l->iterations = 1;  // one call is long enough, and dear
-        return;
+        return true;
     }
-    for (;;) {
-        const double each = gbench_sample(l->kernel->name, sample_body, l, n);
-        const double took = each * (double)n;
-        if (took >= 0.5 * min_time_ns || n > UINT64_C(1) << 40) {
-            l->call_ns = each;
-            break;
-        }
-        // A clock too coarse to see it reports 0: grow tenfold.
-        n = took > 0 ? (uint64_t)fmin(10 * (double)n, ceil(min_time_ns / each)) : 10 * n;
+    struct calibration found;
+    if (!calibrate(&found, run_stopwatch, l, min_time_ns)) {
+        return false;
     }
-    l->iterations = l->call_ns > 0 ? (uint64_t)fmax(1, ceil(min_time_ns / l->call_ns)) : n;
+    l->iterations = found.iterations;
+    l->call_ns = found.call_ns;
+    return true;
 }
 
 static void settle(int threads) {
@@ -220,6 +222,7 @@ static bool make_tensors(const struct worker *worker, const struct op_driver *dr
         if (t->shape.role == TENSOR_INPUT) {
             struct fill_job job = {data, worker->seed, i % count, t};
             team_for(worker->threads_allowed, t->shape.planes * t->shape.rows, fill_row, &job);
+            buffer_protect(&(*buffers)[i], true);  // a kernel that writes to its input faults
         } else {
             buffer_poison(&(*buffers)[i]);
         }
@@ -319,6 +322,7 @@ static void admit(struct problem_run *p, const json_t *json) {
         send_verdict(id, VERDICT_UNSUPPORTED, text, NULL, UNKNOWN, 0);
         return;
     }
+    l->team.watched = true;  // until it is verified
     send_start(id, "running one item", 0);
     const double estimate_ns = team_case_probe_ns(&l->team);
     // One call to verify and one to measure may take half of what is left of the launch; what fills
@@ -339,18 +343,22 @@ static void admit(struct problem_run *p, const json_t *json) {
     if (known[0] != '\0' && estimate_ns > min_time_ns) {
         // Slow, and verified in an earlier launch: the sample's own output is held against that.
         l->hash = strtoull(known, NULL, 16);
+        l->team.watched = false;
         p->live_count++;
         return;
     }
     struct buffer *out = output_buffer(p, 0);
     buffer_poison(out);
     send_start(id, "verifying", estimate_ns);
+    abi_guard_open_heap();
     const double start = team_now_ns();
     team_case_call(&l->team, 0);
     l->call_ns = team_now_ns() - start;
     l->hash = buffer_hash(out);
+    l->team.watched = false;
+    abi_guard_check_heap();
     const bool same = known[0] != '\0' && strtoull(known, NULL, 16) == l->hash;
-    if (!same) {
+    if (!same || l->team.stray[0] != '\0') {
         struct judgement j = {0};
         if (!judge(p, out, &j)) {
             send_verdict(id, VERDICT_SKIPPED, "no memory for the oracle", NULL, UNKNOWN, 0);
@@ -361,6 +369,9 @@ static void admit(struct problem_run *p, const json_t *json) {
             j.verdict = VERDICT_FAILED;
             snprintf(j.reason, sizeof(j.reason), "%d threads ran in place of %d", l->team.ran,
                      l->team.threads);
+        } else if (l->team.stray[0] != '\0') {
+            j.verdict = VERDICT_FAILED;
+            snprintf(j.reason, sizeof(j.reason), "%s", l->team.stray);
         } else if (j.verdict == VERDICT_PASSED && !buffer_intact(out, text, sizeof(text))) {
             j.verdict = VERDICT_FAILED;
             snprintf(j.reason, sizeof(j.reason), "%.300s", text);
@@ -379,11 +390,26 @@ static void admit(struct problem_run *p, const json_t *json) {
     p->live_count++;
 }
 
+/// Looks at what a kernel did beside its result in calls that were not watched. Such damage would
+/// be the next kernel's in the eyes of whoever looks later.
+static bool kept_order(struct live *l, const struct buffer *out) {
+    char text[200], reason[240];
+    abi_guard_check_heap();
+    const bool kept = abi_guard_control_kept(text, sizeof(text));
+    if (l->id < 0 || (kept && buffer_intact(out, text, sizeof(text)))) {
+        return true;  // ceilings have other buffers, and are judged by nobody
+    }
+    l->dead = true;
+    snprintf(reason, sizeof(reason), "while it was timed: %s", text);
+    send_verdict(l->id, VERDICT_FAILED, reason, NULL, UNKNOWN, l->hash);
+    return false;
+}
+
 /// Holds the output that a sample left against the verified one.
 static void verify_after(struct problem_run *p, struct live *l) {
     const size_t last = (l->next_copy + l->team.copies - 1) % l->team.copies;
     const struct buffer *out = output_buffer(p, last);
-    if (buffer_hash(out) == l->hash) {
+    if (!kept_order(l, out) || buffer_hash(out) == l->hash) {
         return;
     }
     struct judgement j = {0};
@@ -687,15 +713,23 @@ static void run_problem(const struct worker *worker, const json_t *json, double 
             }
             // Ceilings get shorter samples: they are many, and steadier.
             settle(l->team.threads);
-            calibrate(l, l->id >= 0 ? min_time_ns : min_time_ns / 4);
+            if (!find_iterations(l, l->id >= 0 ? min_time_ns : min_time_ns / 4)) {
+                l->dead = true;
+                if (l->id >= 0) {
+                    send_verdict(l->id, VERDICT_SKIPPED, "the stopwatch tells no time", NULL,
+                                 UNKNOWN, 0);
+                }
+            } else {
+                kept_order(l, output_buffer(&p, 0));
+            }
         }
         draw_samples(&p);
     }
     for (size_t i = 0; i < p.live_count; i++) {
         struct live *l = &p.live[i];
-        if (l->id < 0) {
+        if (l->id < 0 && !l->dead) {
             send_ceiling(&p, l, stream_bytes);
-        } else if (timed && !l->dead) {
+        } else if (l->id >= 0 && timed && !l->dead) {
             send_samples(l);
         }
         team_case_free(&l->team);

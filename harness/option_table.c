@@ -10,6 +10,9 @@ const char *option_command_word(size_t command) {
     static const char *const words[] = {
         [COMMAND_LIST] = "list",       [COMMAND_CHECK] = "check", [COMMAND_RUN] = "run",
         [COMMAND_MACHINE] = "machine", [COMMAND_PLOT] = "plot",
+        [COMMAND_AB] = "ab",
+        [COMMAND_COMPARE] = "compare", [COMMAND_REPORT] = "report",
+        [COMMAND_HISTORY] = "history",
     };
     return command < sizeof(words) / sizeof(words[0]) ? words[command] : NULL;
 }
@@ -42,11 +45,27 @@ static const char *color_word(size_t index) {
     return index < sizeof(words) / sizeof(words[0]) ? words[index] : NULL;
 }
 
+/// In the order of enum comparison_gate.
+static const char *gate_word(size_t index) {
+    static const char *const words[] = {"slower", "inconclusive", "none"};
+    return index < sizeof(words) / sizeof(words[0]) ? words[index] : NULL;
+}
+
+static const char *format_word(size_t index) {
+    static const char *const words[] = {"json", "csv"};
+    return index < sizeof(words) / sizeof(words[0]) ? words[index] : NULL;
+}
+
 // Far beyond any model, and small enough that a typing slip does not pass for a shape.
 #define WIDTH_MAX ((size_t)1 << 20)
 #define SEQ_MAX ((size_t)WINDOW_MAX)
 // sched_setaffinity() and libgomp know no more CPUs than this.
 #define THREADS_MAX ((size_t)1 << 16)
+// A report must have room for its head and its counts; GitHub takes 1 MiB for a step summary.
+#define REPORT_CHARS_MIN ((size_t)2000)
+#define REPORT_CHARS_MAX ((size_t)1 << 20)
+// Results of one case that nobody has.
+#define HISTORY_MAX ((size_t)1 << 30)
 // Far more launches than any interval needs.
 #define LAUNCHES_MAX ((size_t)1000)
 
@@ -90,6 +109,9 @@ static const struct option_spec specs[] = {
      NULL, "LIST", "1,all", "numbers up to the CPUs that the process may use, and\n"
      "\"all\"; default: 1,all"},
 
+    {"exhaustive", OPTION_FLAG, GROUP_CHECK, FOR(COMMAND_CHECK), AT(exhaustive), 0, 0, NULL, NULL,
+     NULL, NULL, "every float of [-104, 0] through softmax's exponentials, in\nplace of every 997th; a minute or two"},
+
     {"out", OPTION_TEXT, GROUP_RUN, FOR(COMMAND_RUN), AT(out), 0, 0, NULL, NULL,
      "FILE", "before.json", "where the result goes; default: a dated file"},
     {"resume", OPTION_FLAG, GROUP_RUN, FOR(COMMAND_RUN), AT(resume), 0, 0, NULL, NULL,
@@ -109,9 +131,48 @@ static const struct option_spec specs[] = {
     {"out", OPTION_TEXT, GROUP_PLOT, FOR(COMMAND_PLOT), AT(out), 0, 0, NULL, NULL,
      "DIR", "images", "folder of the images; default: the current one"},
 
+    {"floor", OPTION_PERCENT, GROUP_JUDGE, FOR_JUDGES, AT(floor), 0, 0, NULL, NULL,
+     "PERCENT", "2", "changes up to this are not worth a verdict; default: 1"},
+    {"launch-floor", OPTION_PERCENT, GROUP_JUDGE, FOR(COMMAND_COMPARE), AT(launch_floor), 0, 0,
+     NULL, NULL, "PERCENT", "3", "spread between launches that is taken for granted where a side\n"
+     "has fewer than six of them; default: 5"},
+    {"budget", OPTION_SECONDS, GROUP_JUDGE, FOR(COMMAND_AB), AT(budget_s), 0, 0, NULL, NULL,
+     "SECONDS", "60", "time for all launches; rows whose verdict is settled leave\ntheirs to the others; default: 120"},
+    {"launches", OPTION_SIZE, GROUP_JUDGE, FOR(COMMAND_AB), AT(launches), 1, LAUNCHES_MAX, NULL,
+     NULL, "N", "20", "most launches, fresh processes that each visit every open row;\ndefault: what the budget allows"},
+    {"gate", OPTION_GATE, GROUP_JUDGE, FOR_JUDGES, AT(gate), 0, 0, NULL, gate_word,
+     "WHAT", "inconclusive", "what ends with a code other than 0: slower (1), inconclusive\n"
+     "(as well, 3) or none; default: slower"},
+    {"relative", OPTION_FLAG, GROUP_JUDGE, FOR(COMMAND_COMPARE), AT(relative), 0, 0, NULL, NULL,
+     NULL, NULL, "compares every row with the scalar kernel of its own run, so\n"
+     "that results of different machines can be compared"},
+
+    {"markdown", OPTION_FLAG, GROUP_REPORT, FOR_REPORTS, AT(markdown), 0, 0, NULL, NULL,
+     NULL, NULL, "a table for a pull request or a step summary, worst first"},
+    {"max-chars", OPTION_SIZE, GROUP_REPORT, FOR_REPORTS, AT(max_chars), REPORT_CHARS_MIN,
+     REPORT_CHARS_MAX, NULL, NULL, "N", "65536", "cuts the markdown to so many characters, the least\n"
+     "important rows first; default: 1048576, a step summary"},
+    {"junit", OPTION_FLAG, GROUP_REPORT, FOR_REPORTS, AT(junit), 0, 0, NULL, NULL,
+     NULL, NULL, "JUnit XML: one test case per kernel and shape"},
+    {"github-action-benchmark", OPTION_FLAG, GROUP_REPORT, FOR_REPORTS, AT(gab), 0, 0, NULL, NULL,
+     NULL, NULL, "JSON for that action's customSmallerIsBetter"},
+    {"out", OPTION_TEXT, GROUP_REPORT, FOR_REPORTS, AT(out), 0, 0, NULL, NULL,
+     "FILE", "report.md", "where the report goes; default: stdout"},
+
+    {"db", OPTION_TEXT, GROUP_HISTORY, FOR(COMMAND_HISTORY), AT(db), 0, 0, NULL, NULL,
+     "FILE", "history.db", "the history; `add` makes it where there is none"},
+    {"case", OPTION_TEXT, GROUP_HISTORY, FOR(COMMAND_HISTORY), AT(case_glob), 0, 0, NULL, NULL,
+     "GLOB", "'qk/f32/avx2_*'", "cases by name, with * ? [...]; default: all"},
+    {"last", OPTION_SIZE, GROUP_HISTORY, FOR(COMMAND_HISTORY), AT(last), 1, HISTORY_MAX, NULL, NULL,
+     "N", "50", "show: the newest results of each case; default: 20"},
+    {"commit", OPTION_TEXT, GROUP_HISTORY, FOR(COMMAND_HISTORY), AT(commit), 0, 0, NULL, NULL,
+     "COMMIT", "2f60c47", "ack: the commit that `check` names, or its first digits"},
+    {"format", OPTION_WORD, GROUP_HISTORY, FOR(COMMAND_HISTORY), AT(format), 0, 0, NULL,
+     format_word, "FORMAT", "csv", "export: json or csv; default: json"},
+
     {"seed", OPTION_SEED, GROUP_COMMON, FOR_KERNELS, AT(seed), 0, 0, NULL, NULL,
      "N", "7", "start of all random numbers, 64 bits; default: 1"},
-    {"plugin", OPTION_FILES, GROUP_COMMON, FOR_KERNELS, AT(plugins), 0, 0, NULL, NULL,
+    {"plugin", OPTION_FILES, GROUP_COMMON, FOR_KERNELS & ~FOR(COMMAND_AB), AT(plugins), 0, 0, NULL, NULL,
      "FILE.so", "./mine.so", "adds a library of kernels; may be repeated"},
     {"max-isa", OPTION_WORD, GROUP_COMMON, FOR_KERNELS, AT(max_isa), 0, 0, NULL, option_isa_word,
      "ISA", "avx2", "uses no instruction set beyond this one"},

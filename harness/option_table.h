@@ -9,9 +9,12 @@
 
 /// Sets of commands, one bit each.
 #define FOR(command) (1u << (command))
-#define FOR_SELECTION (FOR(COMMAND_LIST) | FOR(COMMAND_CHECK) | FOR(COMMAND_RUN))
+#define FOR_SELECTION (FOR(COMMAND_LIST) | FOR(COMMAND_CHECK) | FOR(COMMAND_RUN) | FOR(COMMAND_AB))
 #define FOR_KERNELS (FOR_SELECTION | FOR(COMMAND_MACHINE))
-#define FOR_ALL (FOR_KERNELS | FOR(COMMAND_PLOT))
+/// Commands that judge changes, and those that print reports.
+#define FOR_JUDGES (FOR(COMMAND_AB) | FOR(COMMAND_COMPARE))
+#define FOR_REPORTS (FOR_JUDGES | FOR(COMMAND_REPORT) | FOR(COMMAND_HISTORY))
+#define FOR_ALL (FOR_KERNELS | FOR_REPORTS | FOR(COMMAND_PLOT))
 
 /// How an option's value is read, and the type of the member that it sets.
 enum option_kind {
@@ -24,13 +27,25 @@ enum option_kind {
     OPTION_SIZE,     ///< One number; size_t.
     OPTION_SEED,     ///< One number of 64 bits; uint64_t.
     OPTION_SECONDS,  ///< A number of seconds; double.
+    OPTION_PERCENT,  ///< A number from 0 to 100; double, as a share of 1.
     OPTION_COLOR,    ///< enum color_mode.
+    OPTION_GATE,     ///< enum comparison_gate.
     OPTION_PAIRS,    ///< Comma list of key=value; string_list.
     OPTION_PASS,     ///< Seconds handed on as "--name=value"; string_list.
     OPTION_HELP,     ///< Sets nothing.
 };
 
-enum option_group { GROUP_SELECTION, GROUP_RUN, GROUP_BENCHMARK, GROUP_PLOT, GROUP_COMMON };
+enum option_group {
+    GROUP_SELECTION,
+    GROUP_CHECK,
+    GROUP_RUN,
+    GROUP_BENCHMARK,
+    GROUP_PLOT,
+    GROUP_JUDGE,
+    GROUP_REPORT,
+    GROUP_HISTORY,
+    GROUP_COMMON,
+};
 
 struct option_spec {
     const char *name;  ///< Without the dashes.

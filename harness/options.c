@@ -218,6 +218,27 @@ static int take_color(const struct given *given) {
     return refuse_word(given, given->value);
 }
 
+static int take_gate(const struct given *given) {
+    for (enum comparison_gate gate = GATE_SLOWER; gate <= GATE_NONE; gate++) {
+        if (strcmp(given->value, given->spec->known(gate)) == 0) {
+            *(enum comparison_gate *)member(given) = gate;
+            return EXIT_DONE;
+        }
+    }
+    return refuse_word(given, given->value);
+}
+
+static int take_percent(const struct given *given) {
+    double percent = 0;
+    // The numbers of a duration and of a percentage are written alike.
+    if (!seconds_parse(given->value, &percent) || !(percent >= 0 && percent <= 100)) {
+        return refuse(given, "give a plain number from 0 to 100, as in --%s %s", given->spec->name,
+                      given->spec->example);
+    }
+    *(double *)member(given) = percent / 100;
+    return EXIT_DONE;
+}
+
 static int take_file(const struct given *given) {
     if (access(given->value, R_OK) != 0) {
         return refuse(given, "%s; give a readable shared object", strerror(errno));
@@ -248,6 +269,10 @@ static int take(const struct given *given) {
             return take_seconds(given);
         case OPTION_COLOR:
             return take_color(given);
+        case OPTION_GATE:
+            return take_gate(given);
+        case OPTION_PERCENT:
+            return take_percent(given);
         case OPTION_PAIRS:
             return take_pairs(given);
         case OPTION_PASS:
@@ -403,6 +428,59 @@ static int parse_option(struct options *options, const char *word, struct words 
     return take(&given);
 }
 
+/// Gets how many files a command takes and how it is written; NULL when it takes none.
+static const char *operands_of(enum command command, size_t *least, size_t *most) {
+    *least = *most = 1;
+    switch (command) {
+        case COMMAND_PLOT:
+            return "mhabench plot RESULT.json --out DIR";
+        case COMMAND_REPORT:
+            return "mhabench report RESULT.json --markdown";
+        case COMMAND_AB:
+            *least = *most = 2;
+            return "mhabench ab HEAD~1 HEAD";
+        case COMMAND_COMPARE:
+            *least = *most = 2;
+            return "mhabench compare BASE.json NEW.json";
+        default:
+            *least = *most = 0;
+            return NULL;
+    }
+}
+
+static int check_operands(const struct options *options) {
+    size_t least = 0, most = 0;
+    const char *own = option_command_word(options->command);
+    const char *example = operands_of(options->command, &least, &most);
+    const size_t count = options->operands.count;
+    if (count < least) {
+        diag_error("%s: which %s? Write it as in %s", own, least == 1 ? "result" : "two", example);
+        return EXIT_USAGE;
+    }
+    if (count > most) {
+        diag_error("'%.200s': %s takes %s; '%.200s' is %s already", options->operands.items[most],
+                   own, most == 1 ? "one result file" : "two", options->operands.items[most - 1],
+                   most == 1 ? "one" : "the second");
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
+static int check_no_operands(const struct options *options) {
+    if (options->operands.count > 0) {
+        const char *word = options->operands.items[0];
+        const char *own = option_command_word(options->command);
+        if (find_option(options->command, "op") != NULL && is_known(word, option_op_word)) {
+            diag_error("'%.200s': %s takes options only; did you mean --op %s?", word, own, word);
+        } else {
+            diag_error("'%.200s': %s takes options only; `mhabench %s --help` lists them", word,
+                       own, own);
+        }
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
 /// Checks what options mean together.
 static int check_together(const struct options *options) {
     const bool kv = options->seq_q.count == 0;
@@ -418,27 +496,18 @@ static int check_together(const struct options *options) {
         diag_error("--resume: needs --out FILE, the result file of the interrupted run");
         return EXIT_USAGE;
     }
-    if (options->command == COMMAND_PLOT && options->operands.count != 1) {
-        if (options->operands.count == 0) {
-            diag_error("plot: which result? Write it as in mhabench plot RESULT.json --out DIR");
-        } else {
-            diag_error("'%.200s': plot takes one result file; '%.200s' is one already",
-                       options->operands.items[1], options->operands.items[0]);
-        }
+    if (options->json + options->markdown + options->junit + options->gab > 1) {
+        diag_error(
+            "a report has one form: give one of --json, --markdown, --junit and "
+            "--github-action-benchmark");
         return EXIT_USAGE;
     }
-    if (options->command != COMMAND_PLOT && options->operands.count > 0) {
-        const char *word = options->operands.items[0];
-        const char *own = option_command_word(options->command);
-        if (find_option(options->command, "op") != NULL && is_known(word, option_op_word)) {
-            diag_error("'%.200s': %s takes options only; did you mean --op %s?", word, own, word);
-        } else {
-            diag_error("'%.200s': %s takes options only; `mhabench %s --help` lists them", word,
-                       own, own);
-        }
-        return EXIT_USAGE;
+    if (options->command == COMMAND_HISTORY) {
+        return EXIT_DONE;  // Its operands are words of its own, which it reads itself.
     }
-    return EXIT_DONE;
+    size_t least = 0, most = 0;
+    return operands_of(options->command, &least, &most) != NULL ? check_operands(options)
+                                                                : check_no_operands(options);
 }
 
 int options_command(const char *word, enum command *command) {
@@ -462,7 +531,8 @@ int options_command(const char *word, enum command *command) {
 
 int options_parse(struct options *options, enum command command, int argc, char **argv,
                   bool *help) {
-    *options = (struct options){.command = command, .seed = 1, .timeout_s = 60};
+    *options = (struct options){.command = command, .seed = 1, .timeout_s = 60,
+                                .floor = 0.01,      .launch_floor = 0.05};
     *help = false;
     struct words rest = {argc, argv};
     bool operands_only = false;

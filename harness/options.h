@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "comparison.h"
 #include "numbers.h"
 #include "problem.h"
 #include "words.h"
@@ -16,6 +17,10 @@ enum command {
     COMMAND_RUN,
     COMMAND_MACHINE,
     COMMAND_PLOT,
+    COMMAND_AB,
+    COMMAND_COMPARE,
+    COMMAND_REPORT,
+    COMMAND_HISTORY,
 };
 
 enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
@@ -43,6 +48,7 @@ struct options {
     double timeout_s;     ///< A worker that reports nothing for so long is killed.
     bool json;
     bool verbose;
+    bool exhaustive;  ///< check: every float of the exponentials.
     enum color_mode color;
     // run
     const char
@@ -54,7 +60,21 @@ struct options {
     struct string_list benchmark_args;  ///< What passes through to Google Benchmark, as
                                         ///< "--benchmark_min_warmup_time=0.5".
     struct string_list context;         ///< --benchmark_context key=value pairs.
-    // plot: the operands; check and run take none
+    // what judges two builds or results
+    double floor;                ///< Share, not per cent: changes up to it are not worth a verdict.
+    double launch_floor;         ///< Share: added between launches where these are few.
+    enum comparison_gate gate;   ///< What the exit code tells.
+    bool relative;               ///< compare: against the scalar kernel of the same run.
+    // the form of a report; at most one of these and json
+    bool markdown, junit, gab;
+    size_t max_chars;  ///< Of a markdown report; 0: no limit.
+    // history
+    const char *db;         ///< The SQLite file.
+    const char *case_glob;  ///< Over case names; NULL: all.
+    size_t last;            ///< show: results of each series; 0: none given.
+    const char *commit;     ///< ack: where the step is.
+    const char *format;     ///< export: "json" or "csv"; NULL: none given.
+    // the files that a command reads; most take none
     struct string_list operands;
 };
 

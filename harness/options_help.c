@@ -75,7 +75,8 @@ struct command_text {
 static const struct command_text texts[] = {
     [COMMAND_LIST] =
         {"list [options]",
-         "Lists the kernels of the selection, whether this machine can run them, and what the\n"
+         "Lists the instruction sets (compiled, had by the CPU, enabled by the operating system,\n"
+         "tested: check can run their kernels here), the kernels of the selection, and what the\n"
          "program was built without.",
          "  mhabench list\n"
          "  mhabench list --op qk --isa avx2,avx512 --json\n"
@@ -87,6 +88,7 @@ static const struct command_text texts[] = {
          "  mhabench check\n"
          "  mhabench check --op softmax --mask causal --seq 1:128:x2\n"
          "  mhabench check --plugin ./mine.so --kernel '*_mine' --heads 2 --kv-heads 1\n"
+         "  mhabench check --op softmax --exhaustive\n"
          "  mhabench check --max-isa avx2 --threads 1\n"},
     [COMMAND_RUN] =
         {"run [options]",
@@ -104,12 +106,50 @@ static const struct command_text texts[] = {
     [COMMAND_PLOT] = {"plot RESULT.json [options]",
                       "Draws the images of a result file that `mhabench run` wrote.",
                       "  mhabench plot gpt3.json --out images\n"},
+    [COMMAND_AB] =
+        {"ab BASE NEW [options]",
+         "Measures two builds of the kernels against each other, side by side in one process, and\n"
+         "tells which rows became slower. Each is a kernel library (a shared object) or a git\n"
+         "revision, which is built with the compiler and flags of this program. Rows whose machine\n"
+         "code is identical cannot be SLOWER. Exit code 1 when a row is SLOWER, MISSING or ERROR.",
+         "  mhabench ab HEAD~1 HEAD\n"
+         "  mhabench ab main HEAD --op qk --preset gpt3 --threads 1 --budget 300\n"
+         "  mhabench ab old/libmha_kernels.so new/libmha_kernels.so --floor 2\n"
+         "  mhabench ab origin/main HEAD --markdown --out summary.md --gate inconclusive\n"},
+    [COMMAND_COMPARE] =
+        {"compare BASE.json NEW.json [options]",
+         "Compares two result files, row by row, and tells which rows became slower: of mhabench,\n"
+         "or plain ones of Google Benchmark. Exit code 1 when a row is SLOWER, MISSING or ERROR.",
+         "  mhabench compare before.json after.json\n"
+         "  mhabench compare before.json after.json --floor 2 --gate inconclusive\n"
+         "  mhabench compare before.json after.json --markdown --max-chars 65536 --out comment.md\n"
+         "  mhabench compare haswell.json zen4.json --relative\n"},
+    [COMMAND_REPORT] =
+        {"report FILE [options]",
+         "Prints a result file, or what `compare --json` wrote, in another form.",
+         "  mhabench report gpt3.json\n"
+         "  mhabench report gpt3.json --markdown --out $GITHUB_STEP_SUMMARY\n"
+         "  mhabench report gpt3.json --github-action-benchmark --out bench.json\n"
+         "  mhabench report compared.json --junit --out compared.xml\n"},
+    [COMMAND_HISTORY] =
+        {"history add RESULT.json... | show | check | export | ack [options]",
+         "Keeps the results of many commits in one SQLite file. `add` puts result files in, the\n"
+         "same one only once; `show` draws a line and prints a table per case; `check` finds the\n"
+         "commits at which a case became slower or faster for good, and ends with code 1 while\n"
+         "the newest step of a case is a slow-down that `ack` has not acknowledged; `export`\n"
+         "prints everything.",
+         "  mhabench history add result.json --db history.db\n"
+         "  mhabench history show --db history.db --case 'qk/*' --last 50\n"
+         "  mhabench history check --db history.db\n"
+         "  mhabench history ack --db history.db --case 'softmax/*' --commit 2f60c47\n"
+         "  mhabench history export --db history.db --format csv --out history.csv\n"},
 };
 
 static void print_exit_codes(void) {
     printf(
-        "\nExit codes: 0 done, nothing wrong; 1 a check failed; 2 bad usage, unreadable data,\n"
-        "unwritable output; 77 nothing that was asked for can run on this machine.\n");
+        "\nExit codes: 0 done, nothing wrong; 1 a check failed or a regression was found; 2 bad\n"
+        "usage, unreadable data, unwritable output; 3 inconclusive, under --gate inconclusive;\n"
+        "77 nothing that was asked for can run on this machine.\n");
 }
 
 void options_help(enum command command) {
@@ -118,9 +158,13 @@ void options_help(enum command command) {
     if ((FOR_SELECTION & FOR(command)) != 0) {
         print_selection(command);
     }
+    print_group(command, GROUP_CHECK, "Check:");
     print_group(command, GROUP_RUN, "Run:");
     print_group(command, GROUP_BENCHMARK, "Google Benchmark's own:");
     print_group(command, GROUP_PLOT, "Plot:");
+    print_group(command, GROUP_JUDGE, "Judgement:");
+    print_group(command, GROUP_REPORT, "Report:");
+    print_group(command, GROUP_HISTORY, "History:");
     print_group(command, GROUP_COMMON, "Common:");
     printf("\nExamples:\n%s", text->examples);
     print_exit_codes();
@@ -136,6 +180,10 @@ void options_usage(void) {
         "  run       how fast are they: beside baselines, peers and the machine's ceilings\n"
         "  machine   what this machine is\n"
         "  plot      images of a result file\n"
+        "  ab        two builds of the kernels, side by side: what became slower\n"
+        "  compare   two result files: what became slower\n"
+        "  report    a result file or a comparison as markdown, JUnit XML or JSON\n"
+        "  history   results of many commits: where did it become slower\n"
         "  selftest  the project's own tests (only by the launcher: ./mhabench selftest)\n\n"
         "`mhabench COMMAND --help` tells the options of each.\n\n"
         "Examples:\n"

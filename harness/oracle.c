@@ -12,6 +12,9 @@
 /// Above this many operations the oracle holds a sample of the rows.
 #define FULL_FLOPS 1e9
 
+/// Below this number of operations one thread makes it.
+#define SMALL_FLOPS 1e6
+
 /// Rows per plane of a sample: the first, the last, those around tile and block edges, and random
 /// ones.
 enum { SAMPLE_RANDOM = 64, SAMPLE_MAX = SAMPLE_RANDOM + 16 };
@@ -93,7 +96,9 @@ bool oracle_make(struct oracle *oracle, const struct op_driver *driver,
     oracle->checked_share =
         oracle->count > 0 ? (double)oracle->count / ((double)out->planes * (double)out->rows) : 1;
     struct make_job job = {oracle, tensors};
-    team_for(threads, out->cols > 0 ? oracle->count : 0, make_row, &job);
+    // Waking a team takes longer than a small problem does.
+    const bool small = driver->flops(problem) + (double)(most * out->cols) < SMALL_FLOPS;
+    team_for(small ? 1 : threads, out->cols > 0 ? oracle->count : 0, make_row, &job);
     return true;
 }
 
@@ -114,12 +119,17 @@ static uint32_t bits_of(float value) {
 /// Unit in the last place of a float near `want`. Below the smallest normal it is 2^-126: what
 /// flushing may cost is one unit, not the eight million of the denormals.
 static double ulp_of(double want) {
-    int exponent = 0;
-    if (fabs(want) < (double)FLT_MIN) {
+    if (!(fabs(want) >= (double)FLT_MIN)) {
         return (double)FLT_MIN;
     }
-    frexp(want, &exponent);
-    return ldexp(1.0, exponent - 24);
+    // The power of two in `want`, by its exponent field; a call of ldexp() would take longer than
+    // all else that is done for an element.
+    uint64_t bits;
+    memcpy(&bits, &want, sizeof(bits));
+    bits &= UINT64_C(0x7ff) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof(power));
+    return power * 0x1p-23;
 }
 
 /// What the elements seen so far would have let through.
@@ -201,8 +211,8 @@ static void judge_row(void *context, size_t i, int thread) {
         seen->elements++;
         if (isfinite(want)) {
             seen->zeros = seen->zeros && fabs(want) <= bound;
-            seen->low = fmax(seen->low, want - bound);
-            seen->high = fmin(seen->high, want + bound);
+            seen->low = want - bound > seen->low ? want - bound : seen->low;
+            seen->high = want + bound < seen->high ? want + bound : seen->high;
         } else {
             seen->zeros = false;
             seen->low = HUGE_VAL;
@@ -218,7 +228,8 @@ static void judge_row(void *context, size_t i, int thread) {
         }
         if (e.error > 0) {
             const double share = bound > 0 ? e.error / bound : HUGE_VAL;
-            j->max_ulp = fmax(j->max_ulp, e.error / ulp_of(want));
+            const double ulp = e.error / ulp_of(want);
+            j->max_ulp = ulp > j->max_ulp ? ulp : j->max_ulp;
             if (share > j->bound_share) {
                 j->bound_share = share;
                 if (j->verdict != VERDICT_FAILED) {

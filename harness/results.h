@@ -133,6 +133,12 @@ json_t *results_to_json(const struct result *result);
 /// it leads to is replaced. SIGINT, SIGTERM and SIGHUP wait while a temporary file exists.
 int results_write(const json_t *json, const char *path);
 
+/// Makes the text that results_write() writes, to be freed: strict, the same in every locale.
+char *results_text(const json_t *json, size_t *bytes);
+
+/// Writes a text as results_write() does.
+int results_write_text(const char *text, size_t bytes, const char *path);
+
 /// Tells, before anything is measured, whether `path` can be written: its folder exists and takes
 /// files. Prints one line and returns EXIT_USAGE when not.
 int results_check_writable(const char *path);
@@ -140,6 +146,13 @@ int results_check_writable(const char *path);
 /// Reads a result file. Prints one line (file, line, what is wrong) and returns EXIT_USAGE when it
 /// is unreadable, no JSON, or not a result of ours.
 int results_read(const char *path, struct result *result);
+
+/// Loads a JSON file of any kind, within limits on its size and on the memory that it takes. Prints
+/// one line and returns NULL when it cannot.
+json_t *results_load(const char *path);
+
+/// Reads a result out of a file's JSON; `path` is for messages. Fails as results_read() does.
+int results_from_json(const char *path, const json_t *root, struct result *result);
 
 void results_free(struct result *result);
 void row_free(struct row *row);

@@ -235,8 +235,7 @@ static void print_value(FILE *out, json_t *value, int indent) {
     }
 }
 
-/// Makes the file's text, to be freed.
-static char *make_text(const json_t *json, size_t *bytes) {
+char *results_text(const json_t *json, size_t *bytes) {
     char *text = NULL;
     const locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (c_locale == (locale_t)0) {
@@ -480,15 +479,19 @@ static int write_replacing(const char *path, const struct target *target, const 
     return cause == 0 ? EXIT_DONE : complain(path, strerror(cause));
 }
 
-int results_write(const json_t *json, const char *path) {
+int results_write_text(const char *text, size_t bytes, const char *path) {
     struct target target;
     if (find_target(path, &target) != 0) {
         return EXIT_USAGE;
     }
+    return target.kind == TARGET_DIRECT ? write_direct(path, &target, text, bytes)
+                                        : write_replacing(path, &target, text, bytes);
+}
+
+int results_write(const json_t *json, const char *path) {
     size_t bytes = 0;
-    char *text = make_text(json, &bytes);
-    const int code = target.kind == TARGET_DIRECT ? write_direct(path, &target, text, bytes)
-                                                  : write_replacing(path, &target, text, bytes);
+    char *text = results_text(json, &bytes);
+    const int code = results_write_text(text, bytes, path);
     free(text);
     return code;
 }

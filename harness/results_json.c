@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "diag.h"
 #include "op.h"
@@ -492,13 +493,45 @@ bool row_from_json(const json_t *object, struct row *row, char *why, size_t why_
 struct source {
     FILE *file;
     size_t left;
-    bool too_long;
+    size_t memory;  ///< Estimate of what the values so far take.
+    bool too_long, too_dense;
     bool error;
 };
 
 /// Largest result file. A sweep of 10,000 rows with 100 samples each has some 20 MB; a number takes
 /// up to 16 times its text's size in memory.
 enum { FILE_BYTES_MAX = 64 * 1024 * 1024 };
+
+/// Most memory that a file may take: a full file of samples with 10 digits each has 0.3 GB. What
+/// exceeds it consists of tiny values, as no result does.
+enum { FILE_MEMORY_MAX = 512 * 1024 * 1024 };
+
+/// Estimates the memory of the values that begin in some text, by what jansson 2.14 allocates on a
+/// machine of 64 bits: a number with its slot, an array with 8 slots, an object with 8 buckets, and
+/// for each quote half of what a string takes beyond a number.
+static size_t estimate_memory(const char *text, size_t bytes) {
+    enum { VALUE = 48, ARRAY = 144, OBJECT = 400, QUOTE = 24 };
+    size_t memory = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        switch (text[i]) {
+            case ',':
+                memory += VALUE;
+                break;
+            case '[':
+                memory += ARRAY;
+                break;
+            case '{':
+                memory += OBJECT;
+                break;
+            case '"':
+                memory += QUOTE;
+                break;
+            default:
+                break;
+        }
+    }
+    return memory;
+}
 
 static size_t read_some(void *buffer, size_t bytes, void *data) {
     struct source *source = data;
@@ -512,26 +545,37 @@ static size_t read_some(void *buffer, size_t bytes, void *data) {
         source->error = true;
         return (size_t)-1;
     }
-    return got;
+    source->memory += estimate_memory(buffer, got);
+    source->too_dense = source->memory > FILE_MEMORY_MAX;
+    return source->too_dense ? (size_t)-1 : got;
 }
 
-/// Loads JSON; NULL after a message.
-static json_t *load(const char *path) {
+json_t *results_load(const char *path) {
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         diag_error("%s: %s", path, strerror(errno));
         return NULL;
     }
-    struct source source = {file, FILE_BYTES_MAX, false, false};
+    struct source source = {.file = file, .left = FILE_BYTES_MAX};
+    struct stat status;
+    // A file that is known to be too long is not even begun.
+    source.too_long = fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) &&
+                      status.st_size > FILE_BYTES_MAX;
     json_error_t error;
     errno = 0;
-    json_t *root = json_load_callback(read_some, &source, JSON_REJECT_DUPLICATES, &error);
+    json_t *root = NULL;
+    if (!source.too_long) {
+        root = json_load_callback(read_some, &source, JSON_REJECT_DUPLICATES, &error);
+    }
     const int cause = errno;
     (void)fclose(file);  // Read only: nothing can be lost.
     if (source.error) {
         diag_error("%s: %s", path, strerror(cause));
     } else if (source.too_long) {
         diag_error("%s: larger than %d bytes: not a result file", path, FILE_BYTES_MAX);
+    } else if (source.too_dense) {
+        diag_error("%s: its values would take more than %d bytes of memory: not a result file",
+                   path, FILE_MEMORY_MAX);
     } else if (root == NULL) {
         diag_error("%s: line %d, column %d: %s", path, error.line, error.column, error.text);
     } else {
@@ -614,13 +658,18 @@ static bool fill(const char *path, const json_t *root, struct result *result) {
 
 int results_read(const char *path, struct result *result) {
     memset(result, 0, sizeof(*result));
-    json_t *root = load(path);
+    json_t *root = results_load(path);
     if (root == NULL) {
         return EXIT_USAGE;
     }
-    const bool good = fill(path, root, result);
+    const int code = results_from_json(path, root, result);
     json_decref(root);
-    if (!good) {
+    return code;
+}
+
+int results_from_json(const char *path, const json_t *root, struct result *result) {
+    memset(result, 0, sizeof(*result));
+    if (!fill(path, root, result)) {
         results_free(result);
         return EXIT_USAGE;
     }

@@ -278,6 +278,10 @@ static void on_event(void *context, const json_t *event) {
         s->current = (long)protocol_get_integer(event, "case");
         snprintf(s->current_what, sizeof(s->current_what), "%s",
                  protocol_get_string(event, "what"));
+        s->current_fault[0] = '\0';
+    } else if (is_event(event, "fault")) {
+        snprintf(s->current_fault, sizeof(s->current_fault), "%s",
+                 protocol_get_string(event, "text"));
     } else {
         apply(s, event);
         journal_write(s, event);
@@ -359,8 +363,9 @@ static void plan_samples(struct schedule *s) {
 }
 
 static void mark_crashed(struct schedule *s, enum verdict verdict, const char *text) {
-    char reason[400];
-    snprintf(reason, sizeof(reason), "%s while %s", text, s->current_what);
+    char reason[600];
+    snprintf(reason, sizeof(reason), "%s while %s%s%s", text, s->current_what,
+             s->current_fault[0] ? ": " : "", s->current_fault);
     json_t *event =
         json_pack("{s:s, s:I, s:s, s:s}", "event", "verdict", "case", (json_int_t)s->current,
                   "verdict", verdict_text(verdict), "reason", reason);
@@ -378,6 +383,7 @@ static int launch(struct schedule *s, double seconds) {
     int silent = 0;
     for (;;) {
         s->current = -1;
+        s->current_fault[0] = '\0';
         s->events = 0;
         const double left = seconds > 0 ? fmax(0.5, (end_ns - team_now_ns()) / 1e9) : 0;
         json_t *job = make_job(s, left);

@@ -50,6 +50,7 @@ struct schedule {
     size_t *samples_wanted;  ///< [rows], in this launch.
     long current;            ///< Row that the worker is busy with, or -1.
     char current_what[64];
+    char current_fault[200];  ///< What the worker said of a fault, or "".
     size_t events;  ///< Received in this launch; tells a worker that never began.
 };
 

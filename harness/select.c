@@ -9,12 +9,14 @@
 #include "presets.h"
 
 /// Most combinations that one selection may multiply out to; no sweep of that length ends.
-enum { COMBINATIONS_MAX = 1000000 };
+enum { COMBINATIONS_MAX = 100000 };
 
 /// One combination of axes, before the ops are applied.
 struct builder {
     const struct options *options;
     struct selection *selection;
+    const struct op_driver **drivers;  ///< Of the ops that the options let through.
+    size_t driver_count;
     size_t capacity;       ///< Of selection->problems.
     size_t *slots;         ///< Hash table of indices + 1 into selection->problems; 0: free.
     size_t slot_count;     ///< A power of two.
@@ -98,6 +100,18 @@ static struct string_list words_of(const char *text) {
     }
 }
 
+/// Gets the drivers of the ops that the options name, or of every step of attention.
+static void pick_drivers(struct builder *builder) {
+    const struct string_list *ops = &builder->options->ops;
+    builder->drivers = diag_alloc(calloc(op_count(), sizeof(struct op_driver *)));
+    for (size_t i = 0; i < op_count(); i++) {
+        const struct op_driver *driver = op_get(i);
+        if (ops->count > 0 ? listed(ops, driver->name) : !driver->ceiling) {
+            builder->drivers[builder->driver_count++] = driver;
+        }
+    }
+}
+
 /// Multiplies one shape by ops, dtypes, masks and cache states.
 static void add_shape(struct builder *builder, const struct mha_shape *shape,
                       const struct string_list *masks) {
@@ -105,11 +119,8 @@ static void add_shape(struct builder *builder, const struct mha_shape *shape,
     static const struct string_list no_mask = {1, none_word}, hot = {1, hot_word};
     const struct options *options = builder->options;
     const struct string_list *caches = options->caches.count > 0 ? &options->caches : &hot;
-    for (size_t i = 0; i < op_count(); i++) {
-        const struct op_driver *driver = op_get(i);
-        if (options->ops.count > 0 ? !listed(&options->ops, driver->name) : driver->ceiling) {
-            continue;
-        }
+    for (size_t i = 0; i < builder->driver_count; i++) {
+        const struct op_driver *driver = builder->drivers[i];
         const struct string_list *op_masks = driver->has_mask ? masks : &no_mask;
         for (size_t d = 0; problem_dtype(d) != NULL; d++) {
             if (options->dtypes.count > 0 && !listed(&options->dtypes, problem_dtype(d))) {
@@ -217,6 +228,8 @@ static bool add_block(struct builder *builder, const struct preset_block *block,
                 builder->indivisible++;
                 builder->heads = heads.items[h];
                 builder->shared = kv_heads.items[g];
+                // Looked at like any other: lists of thousands would be tried for half a minute.
+                within = ++builder->combinations <= COMBINATIONS_MAX;
                 continue;
             }
             const size_t shapes = batch.count * head_dim.count * pair_count;
@@ -327,8 +340,10 @@ int options_select(const struct options *options, size_t threads_allowed,
     struct builder builder = {.options = options, .selection = selection};
     int code = options_threads(options, threads_allowed, &selection->threads);
     if (code == EXIT_DONE) {
+        pick_drivers(&builder);
         code = select_problems(&builder);
     }
+    free(builder.drivers);
     free(builder.slots);
     if (code != EXIT_DONE) {
         selection_free(selection);

@@ -143,8 +143,9 @@ static void send_job(int fd, const json_t *job) {
 struct inbox {
     char *bytes;
     size_t used, size;
-    bool done;     ///< "done" has come.
-    bool refused;  ///< "error" has come.
+    bool done;               ///< "done" has come.
+    bool refused;            ///< "error" has come.
+    char loading[PATH_MAX];  ///< Library whose code runs while it is loaded; "" otherwise.
     double
         patience_s;  ///< A start event may ask for more than the time-out: it expects a long call.
 };
@@ -158,6 +159,8 @@ static void receive(const struct supervisor *s, struct inbox *inbox, const char 
     } else if (strcmp(what, "error") == 0) {
         diag_error("%s", protocol_get_string(event, "text"));
         inbox->refused = true;
+    } else if (strcmp(what, "loading") == 0) {
+        snprintf(inbox->loading, sizeof(inbox->loading), "%s", protocol_get_string(event, "path"));
     } else if (event) {
         // Ten times what the worker expects: estimates come from one item on a busy machine.
         const double expected = protocol_get_real(event, "expected_s");
@@ -241,6 +244,12 @@ enum worker_end supervisor_run(const struct supervisor *s, const json_t *job, ch
     } else if (end == WORKER_DONE && (!inbox.done || WEXITSTATUS(status) != 0)) {
         end = WORKER_CRASHED;
         snprintf(text, text_size, "ended by itself with exit code %d", WEXITSTATUS(status));
+    }
+    if (inbox.loading[0] && (end == WORKER_CRASHED || end == WORKER_TIMEOUT)) {
+        char why[160];
+        snprintf(why, sizeof(why), "%s", text);
+        snprintf(text, text_size, "%s: its own code failed while it was loaded: %s", inbox.loading,
+                 why);
     }
     return end;
 }

@@ -23,7 +23,7 @@ enum worker_end {
 struct supervisor {
     const struct machine *machine;
     double timeout_s;
-    /// Called for every event but "error" and "done". Borrowed reference.
+    /// Called for every event but "error", "loading" and "done". Borrowed reference.
     void (*on_event)(void *context, const json_t *event);
     void *context;
 };

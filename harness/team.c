@@ -7,7 +7,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "abi_guard.h"
 #include "diag.h"
+#include "fault_report.h"
 
 double team_now_ns(void) {
     struct timespec now;
@@ -48,28 +50,59 @@ static size_t round_up(size_t value, size_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
 
+enum { PAGE = 4096, LINE = 64 };
+
+/// What slots are filled with when guarded: a NaN as a float, a wild index as an integer.
+enum { SLOT_BYTE = 0xff };
+
 /// Maps `count` slots of `bytes` each. Returns false when memory cannot be had.
-static bool slots_make(struct team_slots *slots, size_t count, size_t bytes, bool guarded) {
-    enum { PAGE = 4096, LINE = 64 };
+static bool slots_make(struct team_slots *slots, const char *name, size_t count, size_t bytes,
+                       bool guarded) {
     if (count == 0 || bytes == 0) {
         return true;
     }
     // Whole pages, so that threads share no cache line; a guarded slot ends where a page without
-    // access begins.
+    // access begins, and another one lies before it.
     const size_t inner = round_up(bytes, PAGE);
-    slots->stride_bytes = inner + (guarded ? PAGE : 0);
-    slots->map_bytes = count * slots->stride_bytes;
+    const size_t lead = guarded ? PAGE : 0;
+    slots->count = count;
+    slots->bytes = bytes;
+    slots->guarded = guarded;
+    slots->stride_bytes = inner + lead;
+    slots->map_bytes = count * slots->stride_bytes + lead;
     void *map =
         mmap(NULL, slots->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED) {
         return false;
     }
     slots->map = map;
-    slots->first = slots->map + (guarded ? inner - round_up(bytes, LINE) : 0);
-    for (size_t i = 0; guarded && i < count; i++) {
-        mprotect(slots->map + i * slots->stride_bytes + inner, PAGE, PROT_NONE);
+    slots->first = slots->map + lead + (guarded ? inner - round_up(bytes, LINE) : 0);
+    if (guarded) {
+        memset(map, SLOT_BYTE, slots->map_bytes);
+        for (size_t i = 0; i <= count; i++) {
+            mprotect(slots->map + i * slots->stride_bytes, PAGE, PROT_NONE);
+        }
+        fault_report_watch(name, map, slots->map_bytes, slots->first,
+                           (count - 1) * slots->stride_bytes + bytes);
     }
     return true;
+}
+
+static const unsigned char *first_damage(const unsigned char *from, const unsigned char *to) {
+    while (from < to && *from == SLOT_BYTE) {
+        from++;
+    }
+    return from < to ? from : NULL;
+}
+
+/// Finds a byte beside a guarded slot, on its own pages, that is not as it was filled; NULL when
+/// all are.
+static const unsigned char *slot_damage(const struct team_slots *slots, size_t i) {
+    const unsigned char *page = slots->map + i * slots->stride_bytes + PAGE;
+    const unsigned char *slot = slots->first + i * slots->stride_bytes;
+    const unsigned char *before = first_damage(page, slot);
+    return before ? before
+                  : first_damage(slot + slots->bytes, slots->map + (i + 1) * slots->stride_bytes);
 }
 
 static void *slot(const struct team_slots *slots, size_t index) {
@@ -78,26 +111,47 @@ static void *slot(const struct team_slots *slots, size_t index) {
 
 static void slots_free(struct team_slots *slots) {
     if (slots->map) {
+        fault_report_forget(slots->map);
         munmap(slots->map, slots->map_bytes);
     }
 }
 
-static void run_item(const struct team_case *c, size_t copy, size_t i, int thread) {
+static void note_stray(struct team_case *c, const char *text) {
+#pragma omp critical(stray)
+    if (c->stray[0] == '\0') {
+        snprintf(c->stray, sizeof(c->stray), "%s", text);
+    }
+}
+
+/// Calls into the kernel: run or pack.
+static inline void call(struct team_case *c, abi_guard_fn *fn, const union op_args *args,
+                        void *memory) {
+    if (!c->watched) {
+        fn(c->kernel, args, memory);
+        return;
+    }
+    char text[sizeof(c->stray)];
+    if (!abi_guard_call(fn, c->kernel, args, memory, text, sizeof(text))) {
+        note_stray(c, text);
+    }
+}
+
+static void run_item(struct team_case *c, size_t copy, size_t i, int thread) {
     union op_args args = c->args[copy * c->items + i];
     void *packed = NULL;
     if (c->packs) {
         packed = slot(&c->packed, c->packs_per_item ? (size_t)thread : c->item_plane[i]);
         if (c->packs_per_item) {
-            c->driver->pack(c->kernel, &args, packed);
+            call(c, c->driver->pack, &args, packed);
         }
     }
     c->driver->attach(&args, packed, c->state);
-    c->driver->run(c->kernel, &args, slot(&c->workspace, (size_t)thread));
+    call(c, c->driver->run, &args, slot(&c->workspace, (size_t)thread));
 }
 
-static void pack_plane(const struct team_case *c, size_t copy, size_t plane, int thread) {
-    c->driver->pack(c->kernel, &c->args[copy * c->items + plane * c->blocks],
-                    slot(&c->packed, c->packs_per_item ? (size_t)thread : plane));
+static void pack_plane(struct team_case *c, size_t copy, size_t plane, int thread) {
+    call(c, c->driver->pack, &c->args[copy * c->items + plane * c->blocks],
+         slot(&c->packed, c->packs_per_item ? (size_t)thread : plane));
 }
 
 void team_case_call(struct team_case *c, size_t copy) {
@@ -107,7 +161,7 @@ void team_case_call(struct team_case *c, size_t copy) {
             pack_plane(c, copy, p, 0);
         }
         for (size_t i = 0; i < c->items; i++) {
-            run_item(c, copy, i, 0);
+            run_item(c, copy, c->backwards ? c->items - 1 - i : i, 0);
         }
         c->ran = 1;
         return;
@@ -215,14 +269,31 @@ bool team_case_make(struct team_case *c, const struct op_driver *driver,
     c->packs = packed_bytes > 0;
     c->packs_per_item = c->blocks == 1;
     const size_t packed_count = c->packs_per_item ? (size_t)threads : c->planes;
-    if (!slots_make(&c->workspace, (size_t)threads, workspace_bytes, guarded) ||
-        !slots_make(&c->packed, packed_count, packed_bytes, guarded)) {
+    if (!slots_make(&c->workspace, "the workspace", (size_t)threads, workspace_bytes, guarded) ||
+        !slots_make(&c->packed, "the packed operand", packed_count, packed_bytes, guarded)) {
         snprintf(why, why_size, "no memory for a workspace of %zu and packed operands of %zu bytes",
                  workspace_bytes, packed_bytes);
         team_case_free(c);
         return false;
     }
     return true;
+}
+
+void team_case_inspect(struct team_case *c) {
+    const struct team_slots *const all[] = {&c->workspace, &c->packed};
+    static const char *const names[] = {"workspace", "packed operand"};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; all[k]->guarded && i < all[k]->count; i++) {
+            const unsigned char *damage = slot_damage(all[k], i);
+            const unsigned char *begin = all[k]->first + i * all[k]->stride_bytes;
+            if (damage) {
+                char text[sizeof(c->stray)];
+                snprintf(text, sizeof(text), "wrote %s the %s of %zu bytes",
+                         damage < begin ? "before" : "behind", names[k], all[k]->bytes);
+                note_stray(c, text);
+            }
+        }
+    }
 }
 
 void team_case_free(struct team_case *c) {

@@ -21,7 +21,10 @@ struct team_slots {
     unsigned char *map;
     size_t map_bytes;
     unsigned char *first;  ///< NULL when there are none.
+    size_t count;
+    size_t bytes;  ///< Of one piece.
     size_t stride_bytes;
+    bool guarded;
 };
 
 /// A kernel bound to a problem's buffers, cut into items for a number of threads.
@@ -41,6 +44,10 @@ struct team_case {
     struct team_slots packed;     ///< One a plane, or one a thread.
     struct team_slots workspace;  ///< One a thread.
     void *state;                  ///< Of create().
+    bool watched;    ///< Calls of the kernel go through abi_guard.h; never so when timed.
+    bool backwards;  ///< Watched and on one thread: the last item comes first.
+    char
+        stray[200];  ///< What the kernel broke in watched calls, beside its result; "" for nothing.
     double create_ns;
     int ran;  ///< Threads that the last call really had.
 };
@@ -48,6 +55,8 @@ struct team_case {
 /// Binds a kernel. `tensors` is [copies][the op's tensors]; it and `problem` must outlive the case.
 /// `block_rows` forces items of that many rows (rounded up to the kernel's multiple); 0 lets the
 /// number of threads decide. Returns false, with a reason in `why`, when memory or create() fails.
+/// `guarded` puts workspace and packed operands between pages without access and fills them with
+/// NaN.
 bool team_case_make(struct team_case *c, const struct op_driver *driver,
                     const struct mha_kernel *kernel, const struct problem *problem, int threads,
                     size_t copies, const struct tensor *const *tensors, size_t block_rows,
@@ -62,6 +71,9 @@ void team_case_pack(struct team_case *c, size_t copy);
 /// Runs the first item alone on this thread, and tells the time of a whole call that follows from
 /// it.
 double team_case_probe_ns(struct team_case *c);
+
+/// Guarded: looks for damage beside the workspaces and packed operands, and adds it to `stray`.
+void team_case_inspect(struct team_case *c);
 
 void team_case_free(struct team_case *c);
 

@@ -5,24 +5,32 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ab.h"
+#include "abi_guard.h"
 #include "diag.h"
+#include "fault_report.h"
 #include "protocol.h"
 
-/// Sends what every loaded kernel says of itself: [{"event": "kernel", ...}].
-static void send_catalogue(const struct worker *worker) {
-    for (size_t i = 0; i < worker->table.count; i++) {
-        const struct loaded_kernel *l = &worker->table.kernels[i];
+void worker_send_kernels(const struct kernel_table *table, int side) {
+    for (size_t i = 0; i < table->count; i++) {
+        const struct loaded_kernel *l = &table->kernels[i];
         const struct mha_kernel *k = l->kernel;
         protocol_send(
             WORKER_EVENT_FD,
-            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s*, s:s, s:s, s:s, s:I, s:I}",
-                      "event", "kernel", "name", k->name, "op", k->op, "dtype", k->dtype, "isa",
-                      k->isa, "tag", k->tag, "summary", k->summary ? k->summary : "", "peer",
-                      (k->flags & MHA_FLAG_PEER) != 0, "plugin", l->plugin, "code_hash",
-                      l->code_hash, "library", l->library, "version", l->version, "step",
-                      (json_int_t)(k->step ? k->step : 16), "flops_per_step",
-                      (json_int_t)k->flops_per_step));
+            json_pack(
+                "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:s*, s:s, s:s, s:s, s:I, s:I}",
+                "event", "kernel", "side", side, "name", k->name, "op", k->op, "dtype", k->dtype, "isa", k->isa,
+                "tag", k->tag, "summary", k->summary ? k->summary : "", "peer",
+                (k->flags & MHA_FLAG_PEER) != 0, "exponential", k->exp_f32 != NULL, "plugin",
+                l->plugin, "code_hash", l->code_hash, "library", l->library, "version", l->version,
+                "step", (json_int_t)(k->step ? k->step : 16), "flops_per_step",
+                (json_int_t)k->flops_per_step));
     }
+}
+
+/// Says which library's code is about to run: its constructors may end the process.
+static void send_loading(const char *path) {
+    protocol_send(WORKER_EVENT_FD, json_pack("{s:s, s:s}", "event", "loading", "path", path));
 }
 
 static json_t *read_job(void) {
@@ -52,22 +60,36 @@ int worker_main(void) {
     for (size_t i = 0; i < count; i++) {
         paths[i] = json_string_value(json_array_get(plugins, i));
     }
+    fault_report_start(WORKER_EVENT_FD);
+    abi_guard_start();
     char error[1024];
     int code = EXIT_DONE;
-    if (!library_load(&worker.table, count, paths, error, sizeof(error))) {
+    const bool ab = strcmp(protocol_get_string(job, "mode"), "ab") == 0;
+    if (!(ab ? ab_load(job, send_loading, error, sizeof(error))
+             : library_load_told(&worker.table, count, paths, send_loading, error,
+                                 sizeof(error)))) {
         protocol_send(WORKER_EVENT_FD, json_pack("{s:s, s:s}", "event", "error", "text", error));
         code = EXIT_USAGE;
     } else {
+        // Linking with -ffast-math does it, in a constructor.
+        if (!abi_guard_control_kept(error, sizeof(error))) {
+            diag_note("a library %s when it was loaded; it is put right", error);
+        }
         const char *mode = protocol_get_string(job, "mode");
         if (strcmp(mode, "catalogue") == 0) {
-            send_catalogue(&worker);
+            worker_send_kernels(&worker.table, 0);
         } else if (strcmp(mode, "check") == 0) {
             worker_check(&worker);
+        } else if (strcmp(mode, "exponential") == 0) {
+            worker_exponential(&worker);
+        } else if (ab) {
+            worker_ab(&worker);
         } else {
             worker_measure(&worker);
         }
         protocol_send(WORKER_EVENT_FD, json_pack("{s:s}", "event", "done"));
     }
+    free(paths);
     // Straight out: libraries stay loaded, and their destructors are none of our business.
     _exit(code);
 }

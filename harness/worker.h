@@ -27,6 +27,12 @@ int worker_main(void);
 /// check.c: verdicts over data classes, layouts and item cuts. Job member "tasks".
 void worker_check(struct worker *worker);
 
+/// exponential.c: verdicts over the exponentials of softmax kernels. Job member "exponentials".
+void worker_exponential(struct worker *worker);
+
+/// Sends an event "kernel" for each kernel of a table; `side` tells tables apart.
+void worker_send_kernels(const struct kernel_table *table, int side);
+
 /// measure.c: one launch: verdicts, samples and ceilings. Job member "problems".
 void worker_measure(struct worker *worker);
 

@@ -190,20 +190,29 @@ bool mha_isa_within(int isa, int max) {
            (needs[isa].xcr0 & ~needs[max].xcr0) == 0;
 }
 
-void mha_cpu_features(char *text, size_t size, const struct mha_cpu_probe *probe) {
-    const struct cpu_facts facts = gather(probe ? probe : &native_probe);
+static void write_names(char *text, size_t size, uint32_t features) {
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < sizeof(feature_names) / sizeof(feature_names[0]); i++) {
-        if (facts.features & feature_names[i].bit) {
+        if (features & feature_names[i].bit) {
             const int n =
                 snprintf(text + used, size - used, "%s%s", used ? " " : "", feature_names[i].name);
             if (n < 0 || (size_t)n >= size - used) {
+                text[used] = '\0';  // no half names
                 return;
             }
             used += (size_t)n;
         }
     }
+}
+
+void mha_isa_lacking(char *text, size_t size, size_t index, const struct mha_cpu_probe *probe) {
+    const struct cpu_facts facts = gather(probe ? probe : &native_probe);
+    write_names(text, size, needs[index].features & ~facts.features);
+}
+
+void mha_cpu_features(char *text, size_t size, const struct mha_cpu_probe *probe) {
+    write_names(text, size, gather(probe ? probe : &native_probe).features);
 }
 
 void mha_cpu_brand(char *text, size_t size, const struct mha_cpu_probe *probe) {

@@ -35,6 +35,10 @@ size_t mha_isa_count(void);
 /// machine.
 struct mha_isa_status mha_isa_status(size_t index, const struct mha_cpu_probe *probe);
 
+/// Writes the names of the features that the ISA word `index` needs and the CPU does not report,
+/// separated by blanks; "" when it has them all. Names that do not fit are left out.
+void mha_isa_lacking(char *text, size_t size, size_t index, const struct mha_cpu_probe *probe);
+
 /// Gets the index of an ISA word, or -1 when the project does not know it.
 int mha_isa_find(const char *isa);
 

@@ -10,6 +10,8 @@
 ///   - Strides are in elements. Elements between a row's end and the next row's start are never
 ///   touched.
 ///   - A kernel reads and writes exactly what its contract names: not one byte before or behind.
+///   - It returns with the processor as it found it: callee-saved registers, rounding mode and the
+///   other control bits; on x86 with the upper halves of the vector registers clear (vzeroupper).
 ///   - `const void *` tensors hold elements of the descriptor's dtype; results are float unless
 ///   said otherwise.
 ///   - Zero rows or columns are a no-op.

@@ -1,69 +1,67 @@
 #!/bin/sh
-# An installed copy: it runs from where it was put, and plug-ins are built against it.
+# An installed copy: it runs from where it was put and where it is moved to, with its own libraries and
+# plots; the plug-in of the README is built against it, with pkg-config and with CMake.
 # usage: install.sh CMAKE CC BUILD VERSION
 set -eu
-. "$(dirname "$0")/common.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/common.sh"
 cmake=$1 cc=$2 build=$3 version=$4
+
+run "$cmake" --install "$build" --prefix "$scratch/first"
+expect_status 0 'installing'
+# Not where it was installed: what is found is found relative to the program.
+mv "$scratch/first" "$scratch/prefix"
 prefix=$scratch/prefix
 program=$prefix/bin/mhabench
-
-run "$cmake" --install "$build" --prefix "$prefix"
-expect_status 0 'installing'
-# From another folder, through the link, with libraries of the installed copy only.
 cd "$scratch"
 run "$program" list
 expect_status 0 'list of the installed copy'
 expect_text out softmax_f32_scalar_libm
-[ -n "$(find "$prefix" -name libmha_kernels.so)" ] || fail 'the kernel library is not installed'
+expect_no_text err 'without a peer'
+[ -n "$(find "$prefix" -path '*/mhabench/libmha_kernels.so')" ] || fail 'the kernel library is not installed'
+[ -f "$prefix/share/mhabench/plots/style.gp" ] || fail 'the plots are not installed'
+# Through a link, as in a folder of one's own in PATH.
+ln -s "$program" link
+run ./link list
+expect_status 0 'list through a link'
 
-mkdir plugin
-cat >plugin/CMakeLists.txt <<TEXT
+# check WHAT STATUS: takes my_softmax.so through the installed program.
+check() {
+    run "$program" check --plugin ./my_softmax.so --kernel '*_mine' --batch 1 --heads 1 --seq 17
+    expect_status "$2" "$1"
+}
+
+pc=$(dirname "$(find "$prefix" -name mhabench.pc)")
+if command -v pkg-config >/dev/null; then
+    PKG_CONFIG_PATH=$pc
+    export PKG_CONFIG_PATH
+    [ "$(pkg-config --modversion mhabench)" = "$version" ] || fail 'pkg-config tells another version'
+    for bug in '' -DBUG; do
+        expected=0
+        [ -z "$bug" ] || expected=1
+        # shellcheck disable=SC2046,SC2086 # words
+        run "$cc" -O3 -shared -fPIC $bug $(pkg-config --cflags mhabench) "$here/plugin/my_softmax.c" -o my_softmax.so -lm
+        expect_status 0 'building a plug-in with pkg-config'
+        check "a plug-in built with pkg-config $bug" "$expected"
+    done
+    rm my_softmax.so
+fi
+
+mkdir cmake
+cat >cmake/CMakeLists.txt <<TEXT
 cmake_minimum_required(VERSION 3.25)
 project(plugin LANGUAGES C)
 find_package(mhabench $version REQUIRED)
-foreach(name IN ITEMS right wrong)
-  add_library(\${name} MODULE plugin.c)
-  target_link_libraries(\${name} PRIVATE mhabench::kernel_abi)
-  target_compile_definitions(\${name} PRIVATE FLAW_\${name}=1)
-endforeach()
+add_library(my_softmax MODULE "$here/plugin/my_softmax.c")
+set_target_properties(my_softmax PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "$scratch")
+target_link_libraries(my_softmax PRIVATE mhabench::kernel_api m)
 TEXT
-cat >plugin/plugin.c <<'TEXT'
-#include <mha_kernel.h>
-#ifdef FLAW_wrong
-enum { FLAW = 1 };  // forgets the last element of every head
-#else
-enum { FLAW = 0 };
-#endif
-static void run(const struct mha_concat_args *a, void *workspace) {
-    (void)workspace;
-    const float *x = a->x;
-    float *y = a->y;
-    for (size_t t = 0; t < a->tokens; t++) {
-        for (size_t h = 0; h < a->heads; h++) {
-            for (size_t i = 0; i + FLAW < a->head_dim; i++) {
-                y[t * a->y_stride + h * a->head_dim + i] = x[h * a->x_head_stride + t * a->x_stride + i];
-            }
-        }
-    }
-}
-static const struct mha_kernel kernel = {
-    .name = "concat_f32_scalar_plugged", .op = "concat", .dtype = "f32", .isa = "scalar", .tag = "plugged",
-    .summary = "a user's own", .run = {.concat = run}};
-static const struct mha_library_entry entries[] = {{&kernel, ""}};
-static const struct mha_library library = {MHA_ABI_VERSION, sizeof(struct mha_kernel), "plugin", "1", 1, entries};
-const struct mha_library *mha_kernel_library(void) {
-    return &library;
-}
-TEXT
-run "$cmake" -S plugin -B plugin/build -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix"
+run "$cmake" -S cmake -B cmake/build -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix"
 expect_status 0 'configuring a plug-in with find_package(mhabench)'
-run "$cmake" --build plugin/build
-expect_status 0 'building a plug-in'
-
-check() {
-    run "$program" check --plugin "plugin/build/lib$1.so" --kernel concat_f32_scalar_plugged --op concat --seq 17
-}
-check right
-expect_status 0 'checking a plug-in that is right'
-check wrong
-expect_status 1 'checking a plug-in that is wrong'
+run "$cmake" --build cmake/build
+expect_status 0 'building a plug-in with CMake'
+check 'a plug-in built with CMake' 0
+# Another version of the header is another ABI, before 1.0.
+sed -i 's/find_package(mhabench [0-9.]*/find_package(mhabench 99.0/' cmake/CMakeLists.txt
+run "$cmake" -S cmake -B cmake/other -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix"
+expect_status 1 'a version that is not there'

@@ -860,10 +860,10 @@ static void axes_replace_the_presets(void **state) {
     done(&o);
     REFUSED(COMMAND_RUN, "--seq 4 --seq-q 3", "--seq '4'", "--seq-q '3'", "either");
     REFUSED(COMMAND_RUN, "--seq-kv 3 --seq 4", "--seq '4'", "--seq-kv '3'", "either");
-    REFUSED(COMMAND_RUN, "--seq 1:4096:+1 --heads 1:4096:+1", "1000000", "fewer");
-    REFUSED(COMMAND_RUN, "--seq-q 1:4096:+1 --seq-kv 1:4096:+1", "1000000", "fewer");
-    REFUSED(COMMAND_RUN, "--batch 1:4096:+1 --head-dim 1:4096:+1 --seq-q 1:4096:+1", "1000000");
-    REFUSED(COMMAND_RUN, "--heads 1:4096:+1 --kv-heads 1:4096:+1 --batch 1:4096:+1", "1000000");
+    REFUSED(COMMAND_RUN, "--seq 1:4096:+1 --heads 1:4096:+1", "100000", "fewer");
+    REFUSED(COMMAND_RUN, "--seq-q 1:4096:+1 --seq-kv 1:4096:+1", "100000", "fewer");
+    REFUSED(COMMAND_RUN, "--batch 1:4096:+1 --head-dim 1:4096:+1 --seq-q 1:4096:+1", "100000");
+    REFUSED(COMMAND_RUN, "--heads 1:4096:+1 --kv-heads 1:4096:+1 --batch 1:4096:+1", "100000");
 }
 
 static void kv_heads_follow(void **state) {

@@ -93,6 +93,7 @@ static void copy_heads(const struct copy_kernels *kernels, size_t heads, size_t 
                    out + h * out_head_stride + first * out_stride, &ldo);
         }
     }
+    _mm256_zeroupper();  // generated code leaves it to its caller
 }
 
 static bool supports(const struct mha_shape *shape, const struct mha_mask *mask, const char **why) {

@@ -6,6 +6,7 @@
 #ifndef MHA_LIBXSMM_ISA_H
 #define MHA_LIBXSMM_ISA_H
 
+#include <immintrin.h>
 #include <libxsmm.h>
 #include <limits.h>
 #include <stdbool.h>

@@ -130,6 +130,7 @@ static void run(const struct mha_qk_args *args, void *workspace) {
             }
         }
     }
+    _mm256_zeroupper();  // generated code leaves it to its caller
 }
 
 static bool supports(const struct mha_shape *shape, const struct mha_mask *mask, const char **why) {

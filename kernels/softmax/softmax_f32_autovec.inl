@@ -4,6 +4,11 @@
 ///
 /// Three passes over each span, each a loop that the compiler turns into vectors of its own choice.
 /// exp is range reduction in two steps and a polynomial of degree 5. Tails are the compiler's.
+///
+/// Error: 2.00 ULP of exp where the compiler fuses multiplications and additions as it may (every
+/// f32 tried), the additions of the sum in an order of the compiler's choice, the reciprocal and
+/// the last product; and, for a score at the distance |d| from the maximum, the rounding of that
+/// distance, |d| * 2^-24 of the result.
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,8 +1,11 @@
 /// softmax, f32, plain C: the baseline that everything else is held against.
 ///
 /// Three passes over each span with the C library's expf: maximum; exp of the distance to it, and
-/// the sum; scaling. Error: expf of glibc is below 1 ULP; the n - 1 additions of the sum and the
-/// reciprocal come on top. One element at a time: no tail.
+/// the sum; scaling. One element at a time: no tail.
+///
+/// Error: 0.51 ULP of exp (glibc 2.36's expf, every f32 tried), n - 1 additions of the sum, the
+/// reciprocal and the last product; and, for a score at the distance |d| from the maximum, the
+/// rounding of that distance, |d| * 2^-24 of the result.
 #include <math.h>
 
 #include "mha_kernel.h"

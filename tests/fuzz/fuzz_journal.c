@@ -109,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     struct ceiling_list ceilings;
     schedule_ceilings(&schedule, &ceilings);
-    result.context = results_context_base("fuzz_journal");
+    result.context = diag_alloc(json_object());
     json_object_set_new(result.context, "mhabench",
                         json_pack("{s:i, s:o}", "schema_version", RESULTS_SCHEMA_VERSION,
                                   "ceilings", ceilings_to_json(&ceilings)));
