@@ -243,7 +243,7 @@ __asm__(
 #define PATTERN UINT64_C(0x5afe57ac6ca11ed0)
 
 void abi_guard_trampoline(struct record *record, abi_guard_fn *fn, const struct mha_kernel *kernel,
-                          const union op_args *args, void *memory);
+                          const union mha_args *args, void *memory);
 
 // --- control bits
 // -------------------------------------------------------------------------------------
@@ -401,7 +401,7 @@ static void find_upper_state(void) {
 // --- the call
 // -----------------------------------------------------------------------------------------
 
-bool abi_guard_call(abi_guard_fn *fn, const struct mha_kernel *kernel, const union op_args *args,
+bool abi_guard_call(abi_guard_fn *fn, const struct mha_kernel *kernel, const union mha_args *args,
                     void *memory, char *text, size_t size) {
     struct record record = {.smashed = 0};
     fault_report_thread();

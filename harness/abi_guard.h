@@ -22,7 +22,7 @@
 #include "op.h"
 
 /// A function of a driver that calls into a kernel: run or pack.
-typedef void abi_guard_fn(const struct mha_kernel *kernel, const union op_args *args, void *memory);
+typedef void abi_guard_fn(const struct mha_kernel *kernel, const union mha_args *args, void *memory);
 
 /// Takes the calling thread's control bits as those that hold in every guarded call, and lays out
 /// the blocks of the heap. Once, before any kernel runs.
@@ -31,7 +31,7 @@ void abi_guard_start(void);
 /// Calls fn(kernel, args, memory). Returns true when the kernel kept to the convention; else `text`
 /// says what it broke, and all of it is mended. A damaged stack is not: that aborts the process,
 /// with a fault event.
-bool abi_guard_call(abi_guard_fn *fn, const struct mha_kernel *kernel, const union op_args *args,
+bool abi_guard_call(abi_guard_fn *fn, const struct mha_kernel *kernel, const union mha_args *args,
                     void *memory, char *text, size_t size);
 
 /// Tells whether this thread's control bits are as they should be; mends them. For calls that were

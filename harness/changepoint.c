@@ -212,7 +212,7 @@ static struct finding test_quick(const struct state *s, size_t from) {
     const double limit =
         quick_threshold * spread * sqrt(1.0 + (double)CHANGEPOINT_LEAST / (double)count);
     for (int direction = -1; direction <= 1; direction += 2) {
-        double sum = 0.0, nearest = INFINITY;
+        double sum = 0.0, nearest = (double)INFINITY;
         for (size_t i = first; i <= s->now; i++) {
             const double deviation = (double)direction * (s->values[i] / level - 1.0);
             sum += clip(deviation, quick_clip * limit);

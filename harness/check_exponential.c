@@ -83,7 +83,7 @@ int exponential_check(struct exponential_list *list, const struct options *optio
         const struct catalogue_kernel *k = &catalogue->kernels[i];
         if (k->exponential && k->runs && catalogue_selects(options, k)) {
             list->items[list->count++] =
-                (struct exponential){.kernel = k, .max_ulp = NAN, .at = NAN};
+                (struct exponential){.kernel = k, .max_ulp = (double)NAN, .at = (double)NAN};
         }
     }
     if (list->count == 0 && options->exhaustive) {

@@ -91,7 +91,7 @@ struct compare_settings {
 
 /// Compares two files. Prints a line and returns EXIT_USAGE when one cannot be read or when they
 /// cannot be compared; comparison_free() is right after every outcome.
-int compare_files(const char *base, const char *now, const struct compare_settings *how,
+int compare_files(const char *base_path, const char *new_path, const struct compare_settings *how,
                   struct comparison_report *report);
 
 #endif

@@ -475,8 +475,8 @@ static void judge_rows(struct comparison_report *report, const struct match *con
 static void make_rows(struct comparison_report *report, const struct matches *matches,
                       const struct compare_settings *how) {
     report->rows = diag_alloc(calloc(matches->count + 1, sizeof(*report->rows)));
-    const struct match **timed = diag_alloc(calloc(matches->count + 1, sizeof(*timed)));
-    struct comparison **rows = diag_alloc(calloc(matches->count + 1, sizeof(*rows)));
+    const struct match **timed = diag_alloc(calloc(matches->count + 1, sizeof(struct match *)));
+    struct comparison **rows = diag_alloc(calloc(matches->count + 1, sizeof(struct comparison *)));
     size_t count = 0, not_run = 0;
     for (size_t i = 0; i < matches->count; i++) {
         const struct match *match = &matches->items[i];

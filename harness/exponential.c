@@ -164,7 +164,7 @@ static void run_chunk(void *context, size_t chunk, int thread) {
     judge_chunk(f, x, y + 1, w->want + offset, n);
     if ((!isnan(y[0]) || !isnan(y[n + 1])) && !f->wrong) {
         f->wrong = true;
-        f->first_wrong = (struct place){x[isnan(y[0]) ? n - 1 : 0], NAN, NAN};
+        f->first_wrong = (struct place){x[isnan(y[0]) ? n - 1 : 0], NAN, (double)NAN};
     }
 }
 

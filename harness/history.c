@@ -376,8 +376,8 @@ int history_open(const char *path, enum history_access access, struct history **
         code = complain_sqlite(h, SQLITE_NOTADB);
     }
     if (code == EXIT_DONE) {
-        const int flags =
-            SQLITE_OPEN_READWRITE | (access == HISTORY_CREATE ? SQLITE_OPEN_CREATE : 0);
+        const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
+                          (access == HISTORY_CREATE ? SQLITE_OPEN_CREATE : 0);
         const int opened = sqlite3_open_v2(path, &h->db, flags, NULL);
         if (opened != SQLITE_OK) {
             code = complain_sqlite(h, opened);

@@ -27,8 +27,8 @@ struct kernel_table {
 bool library_load(struct kernel_table *table, size_t plugins, const char *const *paths, char *error,
                   size_t error_size);
 
-/// The same, and calls `tell` with a plug-in's path before any code of the plug-in runs, and with ""
-/// once all are loaded: a library may crash in its constructors.
+/// The same, and calls `tell` with a plug-in's path before any code of the plug-in runs, and with
+/// "" once all are loaded: a library may crash in its constructors.
 bool library_load_told(struct kernel_table *table, size_t plugins, const char *const *paths,
                        void (*tell)(const char *path), char *error, size_t error_size);
 

@@ -40,16 +40,6 @@ static inline float *tensor_row(const struct tensor *t, size_t plane, size_t row
     return t->data + plane * t->plane_stride + row * t->row_stride;
 }
 
-/// The argument struct of any op.
-union op_args {
-    struct mha_softmax_args softmax;
-    struct mha_qk_args qk;
-    struct mha_concat_args concat;
-    struct mha_split_args split;
-    struct mha_peak_args peak;
-    struct mha_stream_args stream;
-};
-
 /// Where a work item stands.
 struct item {
     size_t plane;  ///< Index of the item's group: batch x kv head, batch x head or batch, as the op
@@ -69,12 +59,13 @@ enum compare_how {
 
 struct op_driver {
     const char *name;
-    int rank;         ///< Order in lists: the order of the steps in the layer.
-    bool ceiling;     ///< Not a step of attention; only run when asked for by name.
-    bool has_mask;    ///< The mask axis matters; otherwise it is always none.
-    bool compute;     ///< Throughput is told in GFLOP/s; otherwise in GB/s.
-    unsigned axes;    ///< Of enum op_axis.
-    const char *mix;  ///< Access mix of the bandwidth ceiling: "read", "write" or "copy".
+    int rank;              ///< Order in lists: the order of the steps in the layer.
+    bool ceiling;          ///< Not a step of attention; only run when asked for by name.
+    bool has_mask;         ///< The mask axis matters; otherwise it is always none.
+    bool compute;          ///< Throughput is told in GFLOP/s; otherwise in GB/s.
+    unsigned axes;         ///< Of enum op_axis.
+    bool head_dim_labels;  ///< head_dim changes no work: it only says which model a shape is of.
+    const char *mix;       ///< Access mix of the bandwidth ceiling: "read", "write" or "copy".
     enum compare_how compare;
     /// Data classes that check walks, NULL-terminated; the first is what run times.
     const char *const *classes;
@@ -89,14 +80,14 @@ struct op_driver {
     /// Sets the arguments of one item over `tensors` (in the order of tensors()). packed and state
     /// are set by the caller.
     void (*item_args)(const struct problem *problem, const struct tensor *tensors,
-                      const struct item *item, union op_args *args);
+                      const struct item *item, union mha_args *args);
     /// Calls the kernel's function of this op.
-    void (*run)(const struct mha_kernel *kernel, const union op_args *args, void *workspace);
+    void (*run)(const struct mha_kernel *kernel, const union mha_args *args, void *workspace);
     /// Packs the operand of one plane of the grid, named by the arguments of an item of that plane;
     /// NULL when the op has nothing to pack.
-    void (*pack)(const struct mha_kernel *kernel, const union op_args *args, void *packed);
+    void (*pack)(const struct mha_kernel *kernel, const union mha_args *args, void *packed);
     /// Hands packed data and state to the arguments.
-    void (*attach)(union op_args *args, const void *packed, const void *state);
+    void (*attach)(union mha_args *args, const void *packed, const void *state);
 
     /// Computes one row of the output in double precision: want[cols] and, for COMPARE_BOUND, the
     /// largest permitted error of each element, bound[cols] (>= 2^-126). The derivation of the

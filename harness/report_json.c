@@ -204,7 +204,8 @@ static json_t *read_context(const json_t *root, const char *key) {
 
 bool report_from_json(const json_t *root, struct comparison_report *report, char *why,
                       size_t why_bytes) {
-    struct reader reader = {root, -1, false, why, why_bytes};
+    struct reader reader = {.object = root, .row = -1, .why_bytes = why_bytes};
+    reader.why = why;
     memset(report, 0, sizeof(*report));
     const json_t *version = json_object_get(root, schema_key);
     if (!json_is_integer(version) || json_integer_value(version) != REPORT_SCHEMA_VERSION) {

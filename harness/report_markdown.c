@@ -211,13 +211,14 @@ static char *make_result_summary(const struct result *result) {
 
 char *report_result_markdown(const struct result *result, size_t max_bytes) {
     const size_t count = result->count;
-    const struct row **order = (const struct row **)diag_alloc(calloc(count + 1, sizeof(*order)));
+    const struct row **order =
+        (const struct row **)diag_alloc(calloc(count + 1, sizeof(struct row *)));
     char **rows = (char **)diag_alloc(calloc(count + 1, sizeof(char *)));
     const char **categories = (const char **)diag_alloc(calloc(count + 1, sizeof(char *)));
     for (size_t i = 0; i < count; i++) {
         order[i] = &result->rows[i];
     }
-    qsort((void *)order, count, sizeof(*order), compare_results);
+    qsort((void *)order, count, sizeof(struct row *), compare_results);
     for (size_t i = 0; i < count; i++) {
         rows[i] = make_result_row(order[i]);
         categories[i] = verdict_text(order[i]->verdict);

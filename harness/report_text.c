@@ -219,12 +219,12 @@ static int compare_rows(const void *a, const void *b) {
 }
 
 const struct comparison **text_order(const struct comparison_report *report) {
-    const struct comparison **order =
-        (const struct comparison **)diag_alloc(calloc(report->count + 1, sizeof(*order)));
+    const struct comparison **order = (const struct comparison **)diag_alloc(
+        calloc(report->count + 1, sizeof(struct comparison *)));
     for (size_t i = 0; i < report->count; i++) {
         order[i] = &report->rows[i];
     }
-    qsort((void *)order, report->count, sizeof(*order), compare_rows);
+    qsort((void *)order, report->count, sizeof(struct comparison *), compare_rows);
     return order;
 }
 

@@ -51,7 +51,7 @@ struct schedule {
     long current;            ///< Row that the worker is busy with, or -1.
     char current_what[64];
     char current_fault[200];  ///< What the worker said of a fault, or "".
-    size_t events;  ///< Received in this launch; tells a worker that never began.
+    size_t events;            ///< Received in this launch; tells a worker that never began.
 };
 
 /// Makes the private state; schedule_run() does it itself.

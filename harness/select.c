@@ -31,6 +31,15 @@ static size_t hash_add(size_t hash, size_t value) {
     return hash ^ (hash >> 29);
 }
 
+/// A problem without what only labels it: two that differ in labels alone are the same work.
+static struct problem work_of(const struct problem *problem) {
+    struct problem work = *problem;
+    if (op_find(problem->op)->head_dim_labels) {
+        work.shape.head_dim = 1;
+    }
+    return work;
+}
+
 static size_t hash_of(const struct problem *problem) {
     const struct mha_shape *shape = &problem->shape;
     size_t hash = hash_add(0, (size_t)problem->mask);
@@ -50,10 +59,13 @@ static size_t hash_of(const struct problem *problem) {
 
 /// Gets the slot of `problem`, or the free one where it belongs.
 static size_t *slot_of(const struct builder *builder, const struct problem *problem) {
-    size_t at = hash_of(problem) & (builder->slot_count - 1);
-    while (builder->slots[at] != 0 &&
-           !problem_equal(&builder->selection->problems[builder->slots[at] - 1], problem)) {
-        at = (at + 1) & (builder->slot_count - 1);
+    const struct problem work = work_of(problem);
+    size_t at = hash_of(&work) & (builder->slot_count - 1);
+    for (; builder->slots[at] != 0; at = (at + 1) & (builder->slot_count - 1)) {
+        const struct problem held = work_of(&builder->selection->problems[builder->slots[at] - 1]);
+        if (problem_equal(&held, &work)) {
+            break;
+        }
     }
     return &builder->slots[at];
 }

@@ -15,7 +15,7 @@ char *sparkline(const double *values, size_t count, bool unicode) {
     // Ink that rises: what a line of ASCII can show of height.
     static const char *const ascii[] = {"_", ".", "-", "=", "+", "*", "#", "@"};
     enum { LEVELS = sizeof(blocks) / sizeof(blocks[0]), BAR_BYTES = 4 };
-    double low = INFINITY, high = -INFINITY;
+    double low = (double)INFINITY, high = -(double)INFINITY;
     for (size_t i = 0; i < count; i++) {
         if (isfinite(values[i])) {
             low = fmin(low, values[i]);

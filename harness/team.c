@@ -124,7 +124,7 @@ static void note_stray(struct team_case *c, const char *text) {
 }
 
 /// Calls into the kernel: run or pack.
-static inline void call(struct team_case *c, abi_guard_fn *fn, const union op_args *args,
+static inline void call(struct team_case *c, abi_guard_fn *fn, const union mha_args *args,
                         void *memory) {
     if (!c->watched) {
         fn(c->kernel, args, memory);
@@ -137,7 +137,7 @@ static inline void call(struct team_case *c, abi_guard_fn *fn, const union op_ar
 }
 
 static void run_item(struct team_case *c, size_t copy, size_t i, int thread) {
-    union op_args args = c->args[copy * c->items + i];
+    union mha_args args = c->args[copy * c->items + i];
     void *packed = NULL;
     if (c->packs) {
         packed = slot(&c->packed, c->packs_per_item ? (size_t)thread : c->item_plane[i]);

@@ -33,12 +33,12 @@ struct team_case {
     const struct mha_kernel *kernel;
     const struct problem *problem;
     int threads;
-    size_t copies;        ///< Copies of the buffers: 1 when hot, more when cold.
-    size_t planes;        ///< Of the grid.
-    size_t items;         ///< Per copy.
-    size_t blocks;        ///< Items per plane.
-    union op_args *args;  ///< [copies * items]
-    size_t *item_plane;   ///< [items]
+    size_t copies;         ///< Copies of the buffers: 1 when hot, more when cold.
+    size_t planes;         ///< Of the grid.
+    size_t items;          ///< Per copy.
+    size_t blocks;         ///< Items per plane.
+    union mha_args *args;  ///< [copies * items]
+    size_t *item_plane;    ///< [items]
     bool packs;
     bool packs_per_item;  ///< One item per plane: the thread packs right before it runs the item.
     struct team_slots packed;     ///< One a plane, or one a thread.

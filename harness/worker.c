@@ -19,8 +19,8 @@ void worker_send_kernels(const struct kernel_table *table, int side) {
             WORKER_EVENT_FD,
             json_pack(
                 "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:s*, s:s, s:s, s:s, s:I, s:I}",
-                "event", "kernel", "side", side, "name", k->name, "op", k->op, "dtype", k->dtype, "isa", k->isa,
-                "tag", k->tag, "summary", k->summary ? k->summary : "", "peer",
+                "event", "kernel", "side", side, "name", k->name, "op", k->op, "dtype", k->dtype,
+                "isa", k->isa, "tag", k->tag, "summary", k->summary ? k->summary : "", "peer",
                 (k->flags & MHA_FLAG_PEER) != 0, "exponential", k->exp_f32 != NULL, "plugin",
                 l->plugin, "code_hash", l->code_hash, "library", l->library, "version", l->version,
                 "step", (json_int_t)(k->step ? k->step : 16), "flops_per_step",

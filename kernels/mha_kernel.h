@@ -183,6 +183,16 @@ struct mha_stream_args {
 };
 typedef void mha_stream_fn(const struct mha_stream_args *args, void *workspace);
 
+/// The argument struct of any op.
+union mha_args {
+    struct mha_softmax_args softmax;
+    struct mha_qk_args qk;
+    struct mha_concat_args concat;
+    struct mha_split_args split;
+    struct mha_peak_args peak;
+    struct mha_stream_args stream;
+};
+
 /// The function of a kernel; the member of its op is set.
 union mha_run {
     mha_softmax_fn *softmax;

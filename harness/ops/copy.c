@@ -20,7 +20,7 @@ static void grid(const struct problem *problem, size_t *planes, size_t *rows) {
 }
 
 static void item_args(const struct problem *problem, const struct tensor *t,
-                      const struct item *item, union op_args *args) {
+                      const struct item *item, union mha_args *args) {
     args->stream = (struct mha_stream_args){
         .count = problem->shape.seq_kv,
         .x = tensor_row(&t[0], item->plane, 0),
@@ -28,11 +28,11 @@ static void item_args(const struct problem *problem, const struct tensor *t,
     };
 }
 
-static void run(const struct mha_kernel *kernel, const union op_args *args, void *workspace) {
+static void run(const struct mha_kernel *kernel, const union mha_args *args, void *workspace) {
     kernel->run.copy(&args->stream, workspace);
 }
 
-static void attach(union op_args *args, const void *packed, const void *state) {
+static void attach(union mha_args *args, const void *packed, const void *state) {
     (void)packed;
     args->stream.state = state;
 }

@@ -25,7 +25,7 @@ static float start_of(size_t plane) {
 }
 
 static void item_args(const struct problem *problem, const struct tensor *t,
-                      const struct item *item, union op_args *args) {
+                      const struct item *item, union mha_args *args) {
     (void)problem;
     args->peak = (struct mha_peak_args){
         .steps = STEPS,
@@ -35,11 +35,11 @@ static void item_args(const struct problem *problem, const struct tensor *t,
     };
 }
 
-static void run(const struct mha_kernel *kernel, const union op_args *args, void *workspace) {
+static void run(const struct mha_kernel *kernel, const union mha_args *args, void *workspace) {
     kernel->run.peak(&args->peak, workspace);
 }
 
-static void attach(union op_args *args, const void *packed, const void *state) {
+static void attach(union mha_args *args, const void *packed, const void *state) {
     (void)packed;
     args->peak.state = state;
 }

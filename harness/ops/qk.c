@@ -35,7 +35,7 @@ static void grid(const struct problem *problem, size_t *planes, size_t *rows) {
 }
 
 static void item_args(const struct problem *problem, const struct tensor *t,
-                      const struct item *item, union op_args *args) {
+                      const struct item *item, union mha_args *args) {
     const size_t first_head = item->plane * group(problem);
     args->qk = (struct mha_qk_args){
         .heads = group(problem),
@@ -55,15 +55,15 @@ static void item_args(const struct problem *problem, const struct tensor *t,
     };
 }
 
-static void run(const struct mha_kernel *kernel, const union op_args *args, void *workspace) {
+static void run(const struct mha_kernel *kernel, const union mha_args *args, void *workspace) {
     kernel->run.qk(&args->qk, workspace);
 }
 
-static void pack(const struct mha_kernel *kernel, const union op_args *args, void *packed) {
+static void pack(const struct mha_kernel *kernel, const union mha_args *args, void *packed) {
     kernel->pack.qk(&args->qk, packed);
 }
 
-static void attach(union op_args *args, const void *packed, const void *state) {
+static void attach(union mha_args *args, const void *packed, const void *state) {
     args->qk.packed = packed;
     args->qk.state = state;
 }

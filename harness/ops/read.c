@@ -20,7 +20,7 @@ static void grid(const struct problem *problem, size_t *planes, size_t *rows) {
 }
 
 static void item_args(const struct problem *problem, const struct tensor *t,
-                      const struct item *item, union op_args *args) {
+                      const struct item *item, union mha_args *args) {
     args->stream = (struct mha_stream_args){
         .count = problem->shape.seq_kv,
         .x = tensor_row(&t[0], item->plane, 0),
@@ -28,11 +28,11 @@ static void item_args(const struct problem *problem, const struct tensor *t,
     };
 }
 
-static void run(const struct mha_kernel *kernel, const union op_args *args, void *workspace) {
+static void run(const struct mha_kernel *kernel, const union mha_args *args, void *workspace) {
     kernel->run.read(&args->stream, workspace);
 }
 
-static void attach(union op_args *args, const void *packed, const void *state) {
+static void attach(union mha_args *args, const void *packed, const void *state) {
     (void)packed;
     args->stream.state = state;
 }
@@ -58,6 +58,11 @@ static void oracle_row(const struct problem *problem, const struct tensor *t, si
     if (!whole || magnitude > 0x1p24) {
         bound[0] += magnitude * n * (0x1p-24 + 0x1p-53) / (1 - n * 0x1p-24) + n * 0x1p-126;
     }
+}
+
+/// The sum of nothing is 0.
+static bool trivial(const struct problem *problem) {
+    return problem->shape.seq_kv == 0;
 }
 
 static double flops(const struct problem *problem) {
@@ -88,6 +93,7 @@ const struct op_driver op_read = {
     .run = run,
     .attach = attach,
     .oracle_row = oracle_row,
+    .trivial = trivial,
     .flops = flops,
     .bytes = bytes,
 };

@@ -29,7 +29,7 @@ static struct mha_mask mask_of(const struct problem *problem, size_t plane) {
 }
 
 static void item_args(const struct problem *problem, const struct tensor *t,
-                      const struct item *item, union op_args *args) {
+                      const struct item *item, union mha_args *args) {
     args->softmax = (struct mha_softmax_args){
         .rows = item->rows,
         .cols = problem->shape.seq_kv,
@@ -42,11 +42,11 @@ static void item_args(const struct problem *problem, const struct tensor *t,
     };
 }
 
-static void run(const struct mha_kernel *kernel, const union op_args *args, void *workspace) {
+static void run(const struct mha_kernel *kernel, const union mha_args *args, void *workspace) {
     kernel->run.softmax(&args->softmax, workspace);
 }
 
-static void attach(union op_args *args, const void *packed, const void *state) {
+static void attach(union mha_args *args, const void *packed, const void *state) {
     (void)packed;
     args->softmax.state = state;
 }
@@ -142,6 +142,7 @@ const struct op_driver op_softmax = {
     .name = "softmax",
     .rank = 60,
     .has_mask = true,
+    .head_dim_labels = true,
     .axes = OP_AXIS_SEQ_KV,
     .mix = "copy",
     .compare = COMPARE_BOUND,

@@ -21,7 +21,7 @@ static void grid(const struct problem *problem, size_t *planes, size_t *rows) {
 }
 
 static void item_args(const struct problem *problem, const struct tensor *t,
-                      const struct item *item, union op_args *args) {
+                      const struct item *item, union mha_args *args) {
     const size_t heads = problem->shape.heads;
     args->split = (struct mha_split_args){
         .heads = heads,
@@ -35,11 +35,11 @@ static void item_args(const struct problem *problem, const struct tensor *t,
     };
 }
 
-static void run(const struct mha_kernel *kernel, const union op_args *args, void *workspace) {
+static void run(const struct mha_kernel *kernel, const union mha_args *args, void *workspace) {
     kernel->run.split(&args->split, workspace);
 }
 
-static void attach(union op_args *args, const void *packed, const void *state) {
+static void attach(union mha_args *args, const void *packed, const void *state) {
     (void)packed;
     args->split.state = state;
 }

@@ -82,7 +82,7 @@ static void case_14_offsets_beyond_32_bits(void **state) {
         tensors[i] = (struct tensor){shapes[i], maps[i], 2000, (size_t)2000 * 2000};
     }
     const struct item last = {.plane = 639, .first_row = 1999, .rows = 1};
-    union op_args args;
+    union mha_args args;
     driver->item_args(&problem, tensors, &last, &args);
     const uint64_t expected = (elements - 2000) * sizeof(float);
     assert_true(bytes_into(&tensors[0], args.softmax.x) == expected);

@@ -42,8 +42,8 @@ static const struct mha_kernel kernel = {
 static const struct mha_library_entry entries[] = {{&kernel, ""}};
 
 const struct mha_library *mha_kernel_library(void) {
-    static struct mha_library library = {
-        MHA_ABI_VERSION, sizeof(struct mha_kernel), "BLAS", "", 1, entries};
+    static struct mha_library library = {MHA_ABI_VERSION, sizeof(struct mha_kernel), "BLAS", "", 1,
+                                         entries};
 #ifdef OPENBLAS_VERSION
     library.version = OPENBLAS_VERSION;
 #endif

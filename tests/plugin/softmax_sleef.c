@@ -1,5 +1,6 @@
 // softmax over SLEEF's vector exponential, as a plug-in: someone else's code behind the descriptor.
-//   cc -O3 -mavx2 -mfma -shared -fPIC -I kernels tests/plugin/softmax_sleef.c -o softmax_sleef.so -lsleef
+//   cc -O3 -mavx2 -mfma -shared -fPIC -I kernels tests/plugin/softmax_sleef.c
+//      -o softmax_sleef.so -lsleef
 #include <immintrin.h>
 #include <math.h>
 #include <mha_kernel.h>

@@ -74,11 +74,13 @@ static void qk(int alias, const struct mha_qk_args *args, void *workspace) {
 }
 
 // A kernel's function takes no word of its own: one function per name.
-#define EACH_ALIAS(X, op)                                                                       \
-    X(op, 0)                                                                                    \
-    X(op, 1)                                                                                    \
-    X(op, 2) X(op, 3) X(op, 4) X(op, 5) X(op, 6) X(op, 7) X(op, 8) X(op, 9) X(op, 10) X(op, 11) \
-        X(op, 12) X(op, 13) X(op, 14) X(op, 15) X(op, 16) X(op, 17) X(op, 18) X(op, 19)
+#define EACH_ALIAS(X, op)                                                                         \
+    X(op, 0)                                                                                      \
+    X(op, 1)                                                                                      \
+    X(op, 2)                                                                                      \
+    X(op, 3)                                                                                      \
+    X(op, 4) X(op, 5) X(op, 6) X(op, 7) X(op, 8) X(op, 9) X(op, 10) X(op, 11) X(op, 12) X(op, 13) \
+        X(op, 14) X(op, 15) X(op, 16) X(op, 17) X(op, 18) X(op, 19)
 #define FUNCTION(op, n)                                                         \
     static void op##_##n(const struct mha_##op##_args *args, void *workspace) { \
         op(n, args, workspace);                                                 \
@@ -132,9 +134,9 @@ static void wrap(const struct mha_library *from) {
         for (size_t n = 0; n < ALIASES; n++) {
             const size_t i = op * ALIASES + n;
             kernels[i] = *real[op];
-            snprintf(tags[i], sizeof(tags[i]), "w%02zu", n);
-            snprintf(names[i], sizeof(names[i]), "%s_f32_%.20s_%s", ops[op], real[op]->isa,
-                     tags[i]);
+            snprintf(tags[i], sizeof(tags[i]), "w%02u", (unsigned)n % 100);
+            snprintf(names[i], sizeof(names[i]), "%s_f32_%.20s_w%02u", ops[op], real[op]->isa,
+                     (unsigned)n % 100);
             kernels[i].name = names[i];
             kernels[i].tag = tags[i];
             kernels[i].flags = 0;

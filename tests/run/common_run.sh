@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034,SC2154 # set or used by common.sh and the tests
 # What the tests of killed runs share. Two slow rows of small problems: nothing here depends on a time.
 
 program=$1

@@ -15,7 +15,8 @@ ended
     show err
     fail "exit code $status after SIGINT, expected 130"
 }
-[ -s "$out" ] && [ -s "$journal" ] || fail 'no result or no journal after SIGINT'
+[ -s "$out" ] || fail 'no result after SIGINT'
+[ -s "$journal" ] || fail 'no journal after SIGINT'
 names "$out" >"$scratch/names"
 [ "$(wc -l <"$scratch/names")" = 2 ] || fail 'two rows were expected'
 
