@@ -421,6 +421,13 @@ static void add_launch_notes(struct comparison_report *report, const struct comp
                                  now ? "new" : "base", few, count, COMPARE_LAUNCHES_ENOUGH, least,
                                  100.0 * share));
         }
+        if (few > 0 && least == 1) {
+            add_note(report,
+                     format_text("%s: one launch tells nothing of others: where they differ "
+                                 "by more than what was added, verdicts are wrong more "
+                                 "often than the rate says",
+                                 now ? "new" : "base"));
+        }
     }
 }
 
@@ -459,6 +466,8 @@ static void judge_rows(struct comparison_report *report, const struct match *con
         } else if (row->verdict == COMPARISON_ENV_DRIFT) {
             row->reason =
                 format_text("the machine code is the same: what changed is the environment");
+        } else if (row->same_code && !(fmax(fabs(row->low), fabs(row->high)) <= how->floor)) {
+            row->reason = format_text("the machine code is the same; its times would not tell");
         }
     }
     add_launch_notes(report, pairs, count, added);

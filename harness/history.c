@@ -433,7 +433,9 @@ int history_finish(struct history *h, int code) {
 
 // --- adding
 
-char *history_machine_text(const json_t *context) {
+/// Gets what identifies the machine of a result, one line, to be freed: series of machines that
+/// differ in it are kept apart. Host names are no part of it: the runners of a CI pool are alike.
+static char *machine_text(const json_t *context) {
     // What decides how fast a kernel is and does not change by itself. Microcode and kernel do:
     // what they cost is a step that a user wants to see.
     static const char *const facts[] = {"cpu",      "cores",    "threads_allowed", "quota",
@@ -491,7 +493,7 @@ static int intern(struct history *h, sqlite3_stmt *add, sqlite3_stmt *find, int6
 static int add_machine(struct history *h, const struct result *result, int64_t *id) {
     const json_t *machine =
         json_object_get(json_object_get(result->context, "mhabench"), "machine");
-    char *identity = history_machine_text(result->context);
+    char *identity = machine_text(result->context);
     char fingerprint[17];
     make_fingerprint(identity, fingerprint);
     sqlite3_stmt *add = statement(h, ADD_MACHINE);

@@ -96,11 +96,6 @@ enum { HISTORY_LABEL_BYTES = 80 };
 /// which its run started.
 void history_label(char label[HISTORY_LABEL_BYTES], const struct history_point *point);
 
-/// Gets what identifies the machine of a result's context, one line: series of machines that
-/// differ in it are kept apart. Host names are no part of it: the runners of a CI pool are alike.
-/// To be freed.
-char *history_machine_text(const json_t *context);
-
 /// Hands out how SQLite means to run each of the statements behind history_select(), for tests.
 typedef void history_plan_fn(const char *line, void *to);
 int history_plan(struct history *history, history_plan_fn *print, void *to);

@@ -420,8 +420,11 @@ static void table_ab(const char *program, struct tally *t, const char *slowed_na
 /// Two separate runs, each with half of the time, one after the other.
 static void two_runs(const char *program, struct tally *t, double row_seconds, size_t seed) {
     static const char *const sides[] = {"base", "new"};
-    char budget[32], seed_text[32];
+    char budget[32], seed_text[32], launches[32];
     snprintf(budget, sizeof(budget), "%.3f", row_seconds * ROWS / 2);
+    // A launch of this table takes about half a second; from six launches on, compare takes the
+    // spread between them at its word.
+    snprintf(launches, sizeof(launches), "%.0f", fmin(1000, fmax(6, row_seconds * ROWS)));
     snprintf(seed_text, sizeof(seed_text), "%zu", seed);
     const double start = team_now_ns();
     for (size_t k = 0; k < 2; k++) {
@@ -429,10 +432,9 @@ static void two_runs(const char *program, struct tally *t, double row_seconds, s
         snprintf(name, sizeof(name), "%s.json", sides[k]);
         path_of(out, name);
         snprintf(name, sizeof(name), "%s.so", sides[k]);
-        // Six launches: from there on compare takes the spread between launches at its word.
         const char *const words[] = {program,    "run",    SELECTION("*_w[0-9][0-9]"),
                                      "--budget", budget,   "--launches",
-                                     "6",        "--seed", seed_text,
+                                     launches,   "--seed", seed_text,
                                      "--out",    out,      "--benchmark_min_time",
                                      "0.0005",   NULL};
         expect(run(words, path_of(library, name)), "run");
