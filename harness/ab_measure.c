@@ -128,9 +128,9 @@ static bool scene_make(struct scene *s) {
         return false;
     }
     const size_t count = s->copies * s->tensor_count;
-    s->buffers = diag_alloc(calloc(count, sizeof(*s->buffers)));
-    s->tensors = diag_alloc(calloc(count, sizeof(*s->tensors)));
-    s->copy_tensors = diag_alloc(calloc(s->copies, sizeof(*s->copy_tensors)));
+    s->buffers = diag_alloc(calloc(count + 1, sizeof(*s->buffers)));
+    s->tensors = diag_alloc(calloc(count + 1, sizeof(*s->tensors)));
+    s->copy_tensors = diag_alloc(calloc(s->copies, sizeof(const struct tensor *)));
     for (size_t i = 0; i < count; i++) {
         // Up to 16 pages and 64 lines from the mapping's start: caches of up to 64 KiB a way, and
         // the store buffer's 4 KiB aliasing, see the tensors in another relation every time.

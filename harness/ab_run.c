@@ -13,8 +13,8 @@
 #include "team.h"
 
 /// Pairs of a row in a launch: the spread of one pair is two to three times that between launches,
-/// and coming to a row costs about as much as three pairs, so that the variance for the time spent
-/// is least near (spread ratio) * sqrt(cost ratio).
+/// and coming to a row costs about as much as one to three pairs, so that the variance for the time
+/// spent is least near (spread ratio) * sqrt(cost ratio).
 enum { USUAL_PAIRS = 5 };
 
 /// The median of so many pairs bears one that was disturbed; where a pair is dear, a launch has
@@ -343,7 +343,7 @@ static void choose(struct ab_run *run) {
             row->index = tested++;
         } else {
             // Evenly over the list: all ops, kernels and shapes come in.
-            if ((seen + 1) * controls / same > taken) {
+            if ((seen + 1) * controls >= (taken + 1) * same) {
                 row->table = &run->control;
                 row->index = taken++;
             }

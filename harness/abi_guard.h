@@ -22,7 +22,8 @@
 #include "op.h"
 
 /// A function of a driver that calls into a kernel: run or pack.
-typedef void abi_guard_fn(const struct mha_kernel *kernel, const union mha_args *args, void *memory);
+typedef void abi_guard_fn(const struct mha_kernel *kernel, const union mha_args *args,
+                          void *memory);
 
 /// Takes the calling thread's control bits as those that hold in every guarded call, and lays out
 /// the blocks of the heap. Once, before any kernel runs.

@@ -8,11 +8,9 @@
 
 const char *option_command_word(size_t command) {
     static const char *const words[] = {
-        [COMMAND_LIST] = "list",       [COMMAND_CHECK] = "check", [COMMAND_RUN] = "run",
-        [COMMAND_MACHINE] = "machine", [COMMAND_PLOT] = "plot",
-        [COMMAND_AB] = "ab",
-        [COMMAND_COMPARE] = "compare", [COMMAND_REPORT] = "report",
-        [COMMAND_HISTORY] = "history",
+        [COMMAND_LIST] = "list",       [COMMAND_CHECK] = "check",   [COMMAND_RUN] = "run",
+        [COMMAND_MACHINE] = "machine", [COMMAND_PLOT] = "plot",     [COMMAND_AB] = "ab",
+        [COMMAND_COMPARE] = "compare", [COMMAND_REPORT] = "report", [COMMAND_HISTORY] = "history",
     };
     return command < sizeof(words) / sizeof(words[0]) ? words[command] : NULL;
 }

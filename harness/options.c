@@ -531,8 +531,8 @@ int options_command(const char *word, enum command *command) {
 
 int options_parse(struct options *options, enum command command, int argc, char **argv,
                   bool *help) {
-    *options = (struct options){.command = command, .seed = 1, .timeout_s = 60,
-                                .floor = 0.01,      .launch_floor = 0.05};
+    *options = (struct options){
+        .command = command, .seed = 1, .timeout_s = 60, .floor = 0.01, .launch_floor = 0.05};
     *help = false;
     struct words rest = {argc, argv};
     bool operands_only = false;

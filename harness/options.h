@@ -61,10 +61,10 @@ struct options {
                                         ///< "--benchmark_min_warmup_time=0.5".
     struct string_list context;         ///< --benchmark_context key=value pairs.
     // what judges two builds or results
-    double floor;                ///< Share, not per cent: changes up to it are not worth a verdict.
-    double launch_floor;         ///< Share: added between launches where these are few.
-    enum comparison_gate gate;   ///< What the exit code tells.
-    bool relative;               ///< compare: against the scalar kernel of the same run.
+    double floor;               ///< Share, not per cent: changes up to it are not worth a verdict.
+    double launch_floor;        ///< Share: added between launches where these are few.
+    enum comparison_gate gate;  ///< What the exit code tells.
+    bool relative;              ///< compare: against the scalar kernel of the same run.
     // the form of a report; at most one of these and json
     bool markdown, junit, gab;
     size_t max_chars;  ///< Of a markdown report; 0: no limit.

@@ -110,7 +110,8 @@ static const struct command_text texts[] = {
         {"ab BASE NEW [options]",
          "Measures two builds of the kernels against each other, side by side in one process, and\n"
          "tells which rows became slower. Each is a kernel library (a shared object) or a git\n"
-         "revision, which is built with the compiler and flags of this program. Rows whose machine\n"
+         "revision, which is built with the compiler and flags of this program. Rows whose "
+         "machine\n"
          "code is identical cannot be SLOWER. Exit code 1 when a row is SLOWER, MISSING or ERROR.",
          "  mhabench ab HEAD~1 HEAD\n"
          "  mhabench ab main HEAD --op qk --preset gpt3 --threads 1 --budget 300\n"
@@ -124,13 +125,12 @@ static const struct command_text texts[] = {
          "  mhabench compare before.json after.json --floor 2 --gate inconclusive\n"
          "  mhabench compare before.json after.json --markdown --max-chars 65536 --out comment.md\n"
          "  mhabench compare haswell.json zen4.json --relative\n"},
-    [COMMAND_REPORT] =
-        {"report FILE [options]",
-         "Prints a result file, or what `compare --json` wrote, in another form.",
-         "  mhabench report gpt3.json\n"
-         "  mhabench report gpt3.json --markdown --out $GITHUB_STEP_SUMMARY\n"
-         "  mhabench report gpt3.json --github-action-benchmark --out bench.json\n"
-         "  mhabench report compared.json --junit --out compared.xml\n"},
+    [COMMAND_REPORT] = {"report FILE [options]",
+                        "Prints a result file, or what `compare --json` wrote, in another form.",
+                        "  mhabench report gpt3.json\n"
+                        "  mhabench report gpt3.json --markdown --out $GITHUB_STEP_SUMMARY\n"
+                        "  mhabench report gpt3.json --github-action-benchmark --out bench.json\n"
+                        "  mhabench report compared.json --junit --out compared.xml\n"},
     [COMMAND_HISTORY] =
         {"history add RESULT.json... | show | check | export | ack [options]",
          "Keeps the results of many commits in one SQLite file. `add` puts result files in, the\n"

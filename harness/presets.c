@@ -5,8 +5,8 @@
 ///   BERT-base     12 heads of 64 (hidden size 768), at most 512 positions: Devlin et al. 2018,
 ///                 arXiv:1810.04805, section 3 and appendix A.2.
 ///   GPT-2 small   12 heads of 64 (d_model 768), context 1024: Radford et al. 2019, "Language
-///                 Models are Unsupervised Multitask Learners", section 2.3 and table 2; the number of
-///                 heads is in the released model's hparams.json.
+///                 Models are Unsupervised Multitask Learners", section 2.3 and table 2; the number
+///                 of heads is in the released model's hparams.json.
 ///   GPT-3 175B    96 heads of 128 (d_model 12288), context 2048: Brown et al. 2020,
 ///                 arXiv:2005.14165, section 2.1 and table 2.1.
 ///   Llama 3 8B    32 heads of 128 (model dimension 4096), 8 key/value heads: Dubey et al. 2024,

@@ -664,7 +664,7 @@ static void all_settings(struct settings *s) {
 /// What no machine can hide: half as much work again is found, and identical code is never slower.
 static void short_form(const struct settings *s) {
     const struct loaded loaded = load_library();
-    const char *name = loaded.library->entries[2 * ALIASES].kernel->name;
+    const char *name = loaded.library->entries[(size_t)2 * ALIASES].kernel->name;
     struct bench b;
     bench_make(&b, &loaded, 2);
     const struct slowdown half = measure_share(&b, 0.5, 0.5);

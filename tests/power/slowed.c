@@ -74,13 +74,15 @@ static void qk(int alias, const struct mha_qk_args *args, void *workspace) {
 }
 
 // A kernel's function takes no word of its own: one function per name.
-#define EACH_ALIAS(X, op)                                                                         \
-    X(op, 0)                                                                                      \
-    X(op, 1)                                                                                      \
-    X(op, 2)                                                                                      \
-    X(op, 3)                                                                                      \
-    X(op, 4) X(op, 5) X(op, 6) X(op, 7) X(op, 8) X(op, 9) X(op, 10) X(op, 11) X(op, 12) X(op, 13) \
-        X(op, 14) X(op, 15) X(op, 16) X(op, 17) X(op, 18) X(op, 19)
+#define EACH_ALIAS(X, op)                                                                 \
+    X(op, 0)                                                                              \
+    X(op, 1)                                                                              \
+    X(op, 2)                                                                              \
+    X(op, 3)                                                                              \
+    X(op, 4)                                                                              \
+    X(op, 5)                                                                              \
+    X(op, 6) X(op, 7) X(op, 8) X(op, 9) X(op, 10) X(op, 11) X(op, 12) X(op, 13) X(op, 14) \
+        X(op, 15) X(op, 16) X(op, 17) X(op, 18) X(op, 19)
 #define FUNCTION(op, n)                                                         \
     static void op##_##n(const struct mha_##op##_args *args, void *workspace) { \
         op(n, args, workspace);                                                 \
@@ -102,7 +104,7 @@ static struct mha_library library = {
     .kernel_bytes = sizeof(struct mha_kernel),
     .name = "slowed",
     .version = "",
-    .count = OPS * ALIASES,
+    .count = (size_t)OPS * ALIASES,
     .entries = entries,
 };
 
@@ -157,7 +159,7 @@ static void wrap(const struct mha_library *from) {
 /// Sets how much more work a kernel does, by its name; false when there is none of that name.
 MHA_EXPORT bool slowed_set(const char *kernel, double more);
 bool slowed_set(const char *kernel, double more) {
-    for (size_t i = 0; i < OPS * ALIASES; i++) {
+    for (size_t i = 0; i < (size_t)OPS * ALIASES; i++) {
         if (strcmp(names[i], kernel) == 0) {
             share[i / ALIASES][i % ALIASES] = more;
             return true;
@@ -169,7 +171,6 @@ bool slowed_set(const char *kernel, double more) {
 const struct mha_library *mha_kernel_library(void) {
     Dl_info self;
     char path[4200], line[4400], word[4200], kernel[64] = "";
-    double more = 0;
     if (!dladdr((void *)&library, &self)) {
         fail("its own path cannot be found", "dladdr");
     }
@@ -188,7 +189,8 @@ const struct mha_library *mha_kernel_library(void) {
                 fail("is no kernel library", word);
             }
             wrap(entry());
-        } else if (sscanf(line, "slow %63s %lf", kernel, &more) == 2 && !slowed_set(kernel, more)) {
+        } else if (sscanf(line, "slow %63s %31s", kernel, word) == 2 &&
+                   !slowed_set(kernel, strtod(word, NULL))) {
             fail("there is no such kernel", kernel);
         }
     }
