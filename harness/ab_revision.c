@@ -58,8 +58,10 @@ static int run(const struct command_words *words, const char *log) {
         char *argv[WORDS_MAX + 1];
         memcpy(argv, words->items, sizeof(argv));
         argv[words->count] = NULL;
-        execvp(argv[0], argv);
-        dprintf(STDERR_FILENO, "%s cannot be started: %s\n", argv[0], strerror(errno));
+        if (argv[0]) {
+            execvp(argv[0], argv);
+        }
+        dprintf(STDERR_FILENO, "%s cannot be started: %s\n", words->items[0], strerror(errno));
         _exit(127);
     }
     int status = 0;

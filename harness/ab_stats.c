@@ -139,9 +139,15 @@ struct ab_estimate ab_table_estimate(const struct ab_table *table, size_t row) {
         e.low = expm1(x[side - 1]);
         e.high = expm1(x[s->count - side]);
     }
-    const size_t alone = ab_least_above(s->count, log((double)table->count / table->rate));
-    if (alone <= s->count) {
-        e.smallest_effect = expm1(table->floor + center - x[alone - 1]);
+    // As one more discovery beside the others.
+    size_t discoveries = 1;
+    for (size_t i = 0; i < table->count; i++) {
+        discoveries += i != row && table->series[i].verdict == COMPARISON_SLOWER;
+    }
+    const size_t least =
+        ab_least_above(s->count, log((double)table->count / (table->rate * (double)discoveries)));
+    if (least <= s->count) {
+        e.smallest_effect = expm1(table->floor + center - x[least - 1]);
     }
     free(x);
     return e;

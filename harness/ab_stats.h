@@ -85,7 +85,8 @@ struct ab_estimate {
     /// Confidence sequence of the median at 1 - rate, for this row alone: it holds at every number
     /// of launches at once. From the same e-values, at 2 / rate on each side.
     double low, high;
-    /// The shift of these launches, from no change, that would have been SLOWER on its own.
+    /// The least change that these launches would have shown as SLOWER, had they had it, beside the
+    /// discoveries that there are.
     double smallest_effect;
 };
 struct ab_estimate ab_table_estimate(const struct ab_table *table, size_t row);
