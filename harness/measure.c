@@ -82,7 +82,8 @@ struct problem_run {
     bool has_oracle;
     double bytes;          ///< Working set of one copy.
     double deadline_ns;    ///< Of this problem; INFINITY: none.
-    double launch_end_ns;  ///< Of the launch; INFINITY: none.
+    double launch_ns;      ///< Time for the whole launch; INFINITY: no limit.
+    double launch_end_ns;  ///< When it is over.
     struct live *live;
     size_t live_count;
 };
@@ -303,6 +304,15 @@ static const struct mha_kernel *peak_kernel(const struct worker *worker, const c
     return NULL;
 }
 
+/// Tells whether a call that takes longer than a sample fits into the launch. The first time it is
+/// called twice, to verify and to measure: that may take a tenth of the launch, and launches may
+/// overrun by a half, so that a row is left out for what it costs and not for coming late. Later
+/// launches end in time.
+static bool affordable(const struct problem_run *p, double estimate_ns, bool verified) {
+    const double left_ns = p->launch_end_ns - team_now_ns();
+    return 2 * estimate_ns <= 0.1 * p->launch_ns && left_ns > (verified ? 0 : -0.5 * p->launch_ns);
+}
+
 /// Brings one case of the job to life: supported, affordable, right. Sends its verdict when it is
 /// not known from an earlier launch.
 static void admit(struct problem_run *p, const json_t *json) {
@@ -337,10 +347,8 @@ static void admit(struct problem_run *p, const json_t *json) {
     l->team.watched = true;  // until it is verified
     send_start(id, "running one item", 0);
     const double estimate_ns = team_case_probe_ns(&l->team);
-    // One call to verify and one to measure may take half of what is left of the launch; what fills
-    // no sample is always affordable.
     const double min_time_ns = protocol_get_real(p->worker->job, "min_time_s") * 1e9;
-    if (estimate_ns > min_time_ns && 2 * estimate_ns > 0.5 * (p->launch_end_ns - team_now_ns())) {
+    if (estimate_ns > min_time_ns && !affordable(p, estimate_ns, known[0] != '\0')) {
         // A row that was verified before is not judged again: it goes without samples of this
         // launch.
         if (known[0] == '\0') {
@@ -660,7 +668,7 @@ static size_t add_ceilings(struct problem_run *p, struct stream *streams, double
 }
 
 static void run_problem(const struct worker *worker, const json_t *json, double slice_ns,
-                        double launch_end_ns) {
+                        double launch_ns, double launch_end_ns) {
     const json_t *cases = json_object_get(json, "cases");
     const size_t case_count = json_array_size(cases);
     const double min_time_ns = protocol_get_real(worker->job, "min_time_s") * 1e9;
@@ -669,6 +677,7 @@ static void run_problem(const struct worker *worker, const json_t *json, double 
         .worker = worker,
         .id = protocol_get_integer(json, "id"),
         .deadline_ns = slice_ns > 0 ? start + slice_ns : HUGE_VAL,
+        .launch_ns = launch_ns,
         .launch_end_ns = launch_end_ns,
     };
     if (!protocol_problem_from_json(json_object_get(json, "problem"), &p.problem)) {
@@ -777,14 +786,15 @@ void worker_measure(struct worker *worker) {
     const json_t *problems = json_object_get(worker->job, "problems");
     const size_t problem_count = json_array_size(problems);
     const double seconds = protocol_get_real(worker->job, "seconds");
-    const double end = seconds > 0 ? team_now_ns() + seconds * 1e9 : HUGE_VAL;
+    const double launch_ns = seconds > 0 ? seconds * 1e9 : HUGE_VAL;
+    const double end = team_now_ns() + launch_ns;
     size_t *order = shuffled(problem_count);
     for (size_t i = 0; i < problem_count; i++) {
         const json_t *problem = json_array_get(problems, order[i]);
         // What earlier problems did not use goes to the later ones.
         const double left = end - team_now_ns();
         const double slice = seconds > 0 ? fmax(left, 1) / (double)(problem_count - i) : 0;
-        run_problem(worker, problem, slice, end);
+        run_problem(worker, problem, slice, launch_ns, end);
         protocol_send(WORKER_EVENT_FD, json_pack("{s:s, s:I}", "event", "problem", "problem",
                                                  protocol_get_integer(problem, "id")));
     }

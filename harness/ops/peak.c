@@ -1,8 +1,8 @@
 /// peak: the ceiling of arithmetic: fused multiply-adds on registers, nothing else.
 #include "op.h"
 
-/// Rounds of one item: some 50 microseconds, so that a call's overhead does not show.
-enum { STEPS = 20000 };
+/// Rounds of one item: some 400 microseconds, so that starting a team of threads does not show.
+enum { STEPS = 100000 };
 
 static void normalise(struct problem *problem) {
     const size_t planes = problem->shape.batch;
