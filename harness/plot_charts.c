@@ -953,10 +953,24 @@ static void draw_bars(struct plot *plot, struct member *members, size_t count) {
     plot_render(plot, "bars.gp", members[0].image);
 }
 
+/// Most problems that bars are drawn of: a grid has its heat maps, and nobody looks at a hundred
+/// images.
+enum { BARS_MAX = 48 };
+
 void plot_bars(struct plot *plot) {
     struct member *members = diag_alloc(calloc(plot->result->count + 1, sizeof(*members)));
     const size_t count = collect(plot->result, members, false);
     bool any = false;
+    size_t groups = 0;
+    for (size_t begin = 0; begin < count; begin = group_end(members, count, begin)) {
+        groups++;
+    }
+    if (groups > BARS_MAX) {
+        diag_note("no bars: %zu problems would be as many images; select fewer than %d", groups,
+                  BARS_MAX + 1);
+        free(members);
+        return;
+    }
     for (size_t begin = 0; begin < count;) {
         const size_t end = group_end(members, count, begin);
         if (end - begin >= 2) {
