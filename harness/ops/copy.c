@@ -1,22 +1,11 @@
 /// copy: the ceiling of moving data: one stream in, one out.
-#include "op.h"
-
-/// batch planes of seq_kv elements, each an item.
-static void normalise(struct problem *problem) {
-    const size_t planes = problem->shape.batch, count = problem->shape.seq_kv;
-    problem->shape = (struct mha_shape){planes, 1, 1, 1, count, 1};
-}
+#include "stream.h"
 
 static size_t tensors(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]) {
     const size_t planes = problem->shape.batch, count = problem->shape.seq_kv;
     shapes[0] = (struct tensor_shape){"x", TENSOR_INPUT, planes, 1, count};
     shapes[1] = (struct tensor_shape){"y", TENSOR_OUTPUT, planes, 1, count};
     return 2;
-}
-
-static void grid(const struct problem *problem, size_t *planes, size_t *rows) {
-    *planes = problem->shape.batch;
-    *rows = 1;
 }
 
 static void item_args(const struct problem *problem, const struct tensor *t,
@@ -32,11 +21,6 @@ static void run(const struct mha_kernel *kernel, const union mha_args *args, voi
     kernel->run.copy(&args->stream, workspace);
 }
 
-static void attach(union mha_args *args, const void *packed, const void *state) {
-    (void)packed;
-    args->stream.state = state;
-}
-
 /// A copy: the bound is 0, and the bits must be equal.
 static void oracle_row(const struct problem *problem, const struct tensor *t, size_t plane,
                        size_t row, double *want, double *bound) {
@@ -47,13 +31,8 @@ static void oracle_row(const struct problem *problem, const struct tensor *t, si
     }
 }
 
-static double flops(const struct problem *problem) {
-    (void)problem;
-    return 0;
-}
-
 static void bytes(const struct problem *problem, double *read, double *written) {
-    const double all = 4 * (double)problem->shape.batch * (double)problem->shape.seq_kv;
+    const double all = stream_bytes(problem);
     *read = all;
     *written = all;
 }
@@ -68,13 +47,13 @@ const struct op_driver op_copy = {
     .mix = "copy",
     .compare = COMPARE_BITS,
     .classes = classes,
-    .normalise = normalise,
+    .normalise = stream_normalise,
     .tensors = tensors,
-    .grid = grid,
+    .grid = stream_grid,
     .item_args = item_args,
     .run = run,
-    .attach = attach,
+    .attach = stream_attach,
     .oracle_row = oracle_row,
-    .flops = flops,
+    .flops = stream_flops,
     .bytes = bytes,
 };

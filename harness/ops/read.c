@@ -1,22 +1,11 @@
 /// read: the ceiling of loading: a sum over one stream.
-#include "op.h"
-
-/// batch planes of seq_kv elements, each an item.
-static void normalise(struct problem *problem) {
-    const size_t planes = problem->shape.batch, count = problem->shape.seq_kv;
-    problem->shape = (struct mha_shape){planes, 1, 1, 1, count, 1};
-}
+#include "stream.h"
 
 static size_t tensors(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]) {
     const size_t planes = problem->shape.batch, count = problem->shape.seq_kv;
     shapes[0] = (struct tensor_shape){"x", TENSOR_INPUT, planes, 1, count};
     shapes[1] = (struct tensor_shape){"y", TENSOR_OUTPUT, planes, 1, 1};
     return 2;
-}
-
-static void grid(const struct problem *problem, size_t *planes, size_t *rows) {
-    *planes = problem->shape.batch;
-    *rows = 1;
 }
 
 static void item_args(const struct problem *problem, const struct tensor *t,
@@ -30,11 +19,6 @@ static void item_args(const struct problem *problem, const struct tensor *t,
 
 static void run(const struct mha_kernel *kernel, const union mha_args *args, void *workspace) {
     kernel->run.read(&args->stream, workspace);
-}
-
-static void attach(union mha_args *args, const void *packed, const void *state) {
-    (void)packed;
-    args->stream.state = state;
 }
 
 /// A sum in any order: gamma_(n-1) sum |x_i|, u = 2^-24 (Higham, 2nd ed., section 4.2), and n
@@ -65,13 +49,8 @@ static bool trivial(const struct problem *problem) {
     return problem->shape.seq_kv == 0;
 }
 
-static double flops(const struct problem *problem) {
-    (void)problem;
-    return 0;
-}
-
 static void bytes(const struct problem *problem, double *read, double *written) {
-    const double all = 4 * (double)problem->shape.batch * (double)problem->shape.seq_kv;
+    const double all = stream_bytes(problem);
     *read = all;
     *written = 0;
 }
@@ -86,14 +65,14 @@ const struct op_driver op_read = {
     .mix = "read",
     .compare = COMPARE_BOUND,
     .classes = classes,
-    .normalise = normalise,
+    .normalise = stream_normalise,
     .tensors = tensors,
-    .grid = grid,
+    .grid = stream_grid,
     .item_args = item_args,
     .run = run,
-    .attach = attach,
+    .attach = stream_attach,
     .oracle_row = oracle_row,
     .trivial = trivial,
-    .flops = flops,
+    .flops = stream_flops,
     .bytes = bytes,
 };

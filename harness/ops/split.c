@@ -1,23 +1,10 @@
 /// split: a layer's rows cut into heads, the inverse of concat.
-#include "op.h"
-
-static void normalise(struct problem *problem) {
-    problem->shape.kv_heads = problem->shape.heads;
-    problem->shape.seq_kv = problem->shape.seq_q;
-}
+#include "heads_copy.h"
 
 static size_t tensors(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]) {
-    const struct mha_shape *s = &problem->shape;
-    shapes[0] =
-        (struct tensor_shape){"x", TENSOR_INPUT, s->batch, s->seq_q, s->heads * s->head_dim};
-    shapes[1] =
-        (struct tensor_shape){"y", TENSOR_OUTPUT, s->batch * s->heads, s->seq_q, s->head_dim};
+    shapes[0] = heads_joined(problem, "x", TENSOR_INPUT);
+    shapes[1] = heads_apart(problem, "y", TENSOR_OUTPUT);
     return 2;
-}
-
-static void grid(const struct problem *problem, size_t *planes, size_t *rows) {
-    *planes = problem->shape.batch;
-    *rows = problem->shape.seq_q;
 }
 
 static void item_args(const struct problem *problem, const struct tensor *t,
@@ -55,33 +42,20 @@ static void oracle_row(const struct problem *problem, const struct tensor *t, si
     }
 }
 
-static double flops(const struct problem *problem) {
-    (void)problem;
-    return 0;
-}
-
-static void bytes(const struct problem *problem, double *read, double *written) {
-    const struct mha_shape *s = &problem->shape;
-    *read = 4 * (double)(s->batch * s->heads) * (double)s->seq_q * (double)s->head_dim;
-    *written = *read;
-}
-
-static const char *const classes[] = {"normal", "bits", NULL};
-
 const struct op_driver op_split = {
     .name = "split",
     .rank = 20,
     .axes = OP_AXIS_HEAD_DIM,
     .mix = "copy",
     .compare = COMPARE_BITS,
-    .classes = classes,
-    .normalise = normalise,
+    .classes = heads_copy_classes,
+    .normalise = heads_copy_normalise,
     .tensors = tensors,
-    .grid = grid,
+    .grid = heads_copy_grid,
     .item_args = item_args,
     .run = run,
     .attach = attach,
     .oracle_row = oracle_row,
-    .flops = flops,
-    .bytes = bytes,
+    .flops = heads_copy_flops,
+    .bytes = heads_copy_bytes,
 };

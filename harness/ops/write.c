@@ -1,23 +1,12 @@
 /// write: the ceiling of storing.
-#include "op.h"
+#include "stream.h"
 
 #define VALUE 0x1.8p+1f
-
-/// batch planes of seq_kv elements, each an item.
-static void normalise(struct problem *problem) {
-    const size_t planes = problem->shape.batch, count = problem->shape.seq_kv;
-    problem->shape = (struct mha_shape){planes, 1, 1, 1, count, 1};
-}
 
 static size_t tensors(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]) {
     const size_t planes = problem->shape.batch, count = problem->shape.seq_kv;
     shapes[0] = (struct tensor_shape){"y", TENSOR_OUTPUT, planes, 1, count};
     return 1;
-}
-
-static void grid(const struct problem *problem, size_t *planes, size_t *rows) {
-    *planes = problem->shape.batch;
-    *rows = 1;
 }
 
 static void item_args(const struct problem *problem, const struct tensor *t,
@@ -31,11 +20,6 @@ static void item_args(const struct problem *problem, const struct tensor *t,
 
 static void run(const struct mha_kernel *kernel, const union mha_args *args, void *workspace) {
     kernel->run.write(&args->stream, workspace);
-}
-
-static void attach(union mha_args *args, const void *packed, const void *state) {
-    (void)packed;
-    args->stream.state = state;
 }
 
 /// The value itself: the bound is 0.
@@ -55,13 +39,8 @@ static bool trivial(const struct problem *problem) {
     return true;
 }
 
-static double flops(const struct problem *problem) {
-    (void)problem;
-    return 0;
-}
-
 static void bytes(const struct problem *problem, double *read, double *written) {
-    const double all = 4 * (double)problem->shape.batch * (double)problem->shape.seq_kv;
+    const double all = stream_bytes(problem);
     *read = 0;
     *written = all;
 }
@@ -76,14 +55,14 @@ const struct op_driver op_write = {
     .mix = "write",
     .compare = COMPARE_BITS,
     .classes = classes,
-    .normalise = normalise,
+    .normalise = stream_normalise,
     .tensors = tensors,
-    .grid = grid,
+    .grid = stream_grid,
     .item_args = item_args,
     .run = run,
-    .attach = attach,
+    .attach = stream_attach,
     .oracle_row = oracle_row,
     .trivial = trivial,
-    .flops = flops,
+    .flops = stream_flops,
     .bytes = bytes,
 };
