@@ -306,11 +306,16 @@ static const struct mha_kernel *peak_kernel(const struct worker *worker, const c
 
 /// Tells whether a call that takes longer than a sample fits into the launch. The first time it is
 /// called twice, to verify and to measure: that may take a tenth of the launch, and launches may
-/// overrun by a half, so that a row is left out for what it costs and not for coming late. Later
-/// launches end in time.
+/// overrun by a half, so that a row is left out for what it costs and not for coming late; what
+/// takes less than a five-hundredth never is. Later launches end in time.
 static bool affordable(const struct problem_run *p, double estimate_ns, bool verified) {
     const double left_ns = p->launch_end_ns - team_now_ns();
-    return 2 * estimate_ns <= 0.1 * p->launch_ns && left_ns > (verified ? 0 : -0.5 * p->launch_ns);
+    const double cost_ns = 2 * estimate_ns;
+    if (verified) {
+        return left_ns > 0 && cost_ns <= 0.1 * p->launch_ns;
+    }
+    return cost_ns <= p->launch_ns / 500 ||
+           (cost_ns <= 0.1 * p->launch_ns && left_ns > -0.5 * p->launch_ns);
 }
 
 /// Brings one case of the job to life: supported, affordable, right. Sends its verdict when it is
