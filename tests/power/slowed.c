@@ -74,16 +74,12 @@ static void qk(int alias, const struct mha_qk_args *args, void *workspace) {
 }
 
 // A kernel's function takes no word of its own: one function per name.
-#define EACH_ALIAS(X, op)                                                                  \
-    X(op, 0)                                                                               \
-    X(op, 1)                                                                               \
-    X(op, 2)                                                                               \
-    X(op, 3)                                                                               \
-    X(op, 4)                                                                               \
-    X(op, 5)                                                                               \
-    X(op, 6)                                                                               \
-    X(op, 7) X(op, 8) X(op, 9) X(op, 10) X(op, 11) X(op, 12) X(op, 13) X(op, 14) X(op, 15) \
-        X(op, 16) X(op, 17) X(op, 18) X(op, 19)
+// clang-format off
+#define EACH_ALIAS(X, op) \
+    X(op, 0) X(op, 1) X(op, 2) X(op, 3) X(op, 4) X(op, 5) X(op, 6) X(op, 7) X(op, 8) X(op, 9) \
+    X(op, 10) X(op, 11) X(op, 12) X(op, 13) X(op, 14) X(op, 15) X(op, 16) X(op, 17) X(op, 18) \
+    X(op, 19)
+// clang-format on
 #define FUNCTION(op, n)                                                         \
     static void op##_##n(const struct mha_##op##_args *args, void *workspace) { \
         op(n, args, workspace);                                                 \
