@@ -263,13 +263,32 @@ static int execute(struct history *h, const char *sql) {
     return code == SQLITE_OK ? EXIT_DONE : complain_sqlite(h, code);
 }
 
+/// Reads the marks of a file. Within one transaction, or another writer could make the file a
+/// history between two of them, and it would look like someone else's.
+static int read_marks(struct history *h, int64_t *application, int64_t *version, int64_t *objects) {
+    const bool own = sqlite3_get_autocommit(h->db) != 0;
+    if (own && execute(h, "BEGIN") != EXIT_DONE) {
+        return EXIT_USAGE;
+    }
+    int code = pragma_number(h, "PRAGMA application_id", application);
+    if (code == EXIT_DONE) {
+        code = pragma_number(h, "PRAGMA user_version", version);
+    }
+    if (code == EXIT_DONE) {
+        code = pragma_number(h, "SELECT count(*) FROM sqlite_schema", objects);
+    }
+    if (own && sqlite3_get_autocommit(h->db) == 0) {
+        const int ended = execute(h, "COMMIT");
+        code = code == EXIT_DONE ? ended : code;
+    }
+    return code;
+}
+
 /// Tells by its marks whether the file is ours, or empty (version 0), and of a version that is
 /// known.
 static int identify(struct history *h, int64_t *version) {
     int64_t application = 0, objects = 0;
-    if (pragma_number(h, "PRAGMA application_id", &application) != EXIT_DONE ||
-        pragma_number(h, "PRAGMA user_version", version) != EXIT_DONE ||
-        pragma_number(h, "SELECT count(*) FROM sqlite_schema", &objects) != EXIT_DONE) {
+    if (read_marks(h, &application, version, &objects) != EXIT_DONE) {
         return EXIT_USAGE;
     }
     if (application != HISTORY_APPLICATION && (application != 0 || *version != 0 || objects != 0)) {
