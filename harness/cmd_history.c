@@ -6,7 +6,6 @@
 
 #ifdef MHA_HAVE_SQLITE
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
@@ -135,26 +134,6 @@ static int select_series(struct history *history, const struct options *options,
 }
 
 // --- output
-
-static int write_out(char *text, const struct options *options) {
-    const size_t bytes = strlen(text);
-    int code = EXIT_DONE;
-    if (options->out != NULL) {
-        code = results_write_text(text, bytes, options->out);
-    } else if (fwrite(text, 1, bytes, stdout) != bytes || fflush(stdout) != 0) {
-        diag_error("cannot write to stdout: %s", strerror(errno));
-        code = EXIT_USAGE;
-    }
-    free(text);
-    return code;
-}
-
-static int write_json(json_t *json, const struct options *options) {
-    size_t bytes = 0;
-    char *text = results_text(json, &bytes);
-    json_decref(json);
-    return write_out(text, options);
-}
 
 static void put(json_t *object, const char *key, json_t *value) {
     if (json_object_set_new(object, key, value) != 0) {
@@ -322,7 +301,7 @@ static int show(const struct options *options) {
                              &list);
     }
     if (code == EXIT_DONE && options->json) {
-        code = write_json(show_json(&list), options);
+        code = report_write_json(show_json(&list), options);
     } else if (code == EXIT_DONE) {
         struct text text;
         text_begin(&text);
@@ -330,7 +309,7 @@ static int show(const struct options *options) {
             (void)fputs(i > 0 ? "\n" : "", text.out);
             print_series(text.out, &list.series[i], sparkline_unicode(STDOUT_FILENO));
         }
-        code = write_out(text_end(&text), options);
+        code = report_write_text(text_end(&text), options);
     }
     history_free(&list);
     history_close(history);
@@ -474,7 +453,7 @@ static int check_text(const struct options *options, const struct findings *find
                       CHANGEPOINT_QUIET + CHANGEPOINT_LEAST, few);
     }
     (void)fprintf(text.out, "method: %s\n", changepoint_method());
-    return write_out(text_end(&text), options);
+    return report_write_text(text_end(&text), options);
 }
 
 static json_t *label_json(const struct history_point *point) {
@@ -616,7 +595,7 @@ static int check(const struct options *options) {
     }
     if (code == EXIT_DONE) {
         if (options->json) {
-            code = write_json(check_json(&findings), options);
+            code = report_write_json(check_json(&findings), options);
         } else if (options->markdown || options->junit || options->gab) {
             code = check_report(options, &findings);
         } else {
@@ -761,7 +740,7 @@ static int export_csv(const struct options *options, const struct history_list *
             put_csv_row(text.out, &list->series[i], &list->series[i].points[p]);
         }
     }
-    return write_out(text_end(&text), options);
+    return report_write_text(text_end(&text), options);
 }
 
 static int export_all(const struct options *options) {
@@ -773,7 +752,7 @@ static int export_all(const struct options *options) {
     }
     if (code == EXIT_DONE) {
         const bool csv = options->format != NULL && strcmp(options->format, "csv") == 0;
-        code = csv ? export_csv(options, &list) : write_json(show_json(&list), options);
+        code = csv ? export_csv(options, &list) : report_write_json(show_json(&list), options);
     }
     history_free(&list);
     history_close(history);

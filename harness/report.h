@@ -59,4 +59,9 @@ char *report_result_junit(const struct result *result);
 json_t *report_gab(const struct comparison_report *report);
 json_t *report_result_gab(const struct result *result);
 
+/// Writes a finished text, or JSON, to --out or stdout, and frees it. Prints one line and returns
+/// EXIT_USAGE when it cannot be written.
+int report_write_text(char *text, const struct options *options);
+int report_write_json(json_t *json, const struct options *options);
+
 #endif

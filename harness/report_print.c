@@ -8,8 +8,7 @@
 #include "diag.h"
 #include "report.h"
 
-/// Writes a finished text, and frees it.
-static int write_text(char *text, const struct options *options) {
+int report_write_text(char *text, const struct options *options) {
     const size_t bytes = strlen(text);
     int code = EXIT_DONE;
     if (options->out != NULL) {
@@ -22,11 +21,11 @@ static int write_text(char *text, const struct options *options) {
     return code;
 }
 
-static int write_json(json_t *json, const struct options *options) {
+int report_write_json(json_t *json, const struct options *options) {
     size_t bytes = 0;
     char *text = results_text(json, &bytes);
     json_decref(json);
-    return write_text(text, options);
+    return report_write_text(text, options);
 }
 
 /// Ends a table that was printed to `text` or, as there is none, to stdout.
@@ -41,21 +40,21 @@ static int end_table(FILE *out, char **text, const struct options *options) {
     if (fclose(out) != 0) {
         diag_alloc(NULL);
     }
-    return write_text(*text, options);
+    return report_write_text(*text, options);
 }
 
 int report_print(const struct comparison_report *report, const struct options *options) {
     if (options->json) {
-        return write_json(report_json(report), options);
+        return report_write_json(report_json(report), options);
     }
     if (options->gab) {
-        return write_json(report_gab(report), options);
+        return report_write_json(report_gab(report), options);
     }
     if (options->markdown) {
-        return write_text(report_markdown(report, options->max_chars), options);
+        return report_write_text(report_markdown(report, options->max_chars), options);
     }
     if (options->junit) {
-        return write_text(report_junit(report, options->gate), options);
+        return report_write_text(report_junit(report, options->gate), options);
     }
     char *text = NULL;
     size_t bytes = 0;
@@ -68,16 +67,16 @@ int report_print(const struct comparison_report *report, const struct options *o
 
 int report_print_result(const struct result *result, const struct options *options) {
     if (options->json) {
-        return write_json(results_to_json(result), options);
+        return report_write_json(results_to_json(result), options);
     }
     if (options->gab) {
-        return write_json(report_result_gab(result), options);
+        return report_write_json(report_result_gab(result), options);
     }
     if (options->markdown) {
-        return write_text(report_result_markdown(result, options->max_chars), options);
+        return report_write_text(report_result_markdown(result, options->max_chars), options);
     }
     if (options->junit) {
-        return write_text(report_result_junit(result), options);
+        return report_write_text(report_result_junit(result), options);
     }
     char *text = NULL;
     size_t bytes = 0;
