@@ -91,6 +91,8 @@ struct scene {
 };
 
 struct fill {
+    const struct op_driver *driver;
+    const struct problem *problem;
     const struct data_class *data;
     uint64_t seed;
     size_t index;
@@ -100,8 +102,8 @@ struct fill {
 static void fill_row(void *context, size_t i, int thread) {
     const struct fill *f = context;
     (void)thread;
-    data_fill_rows(f->data, f->seed, 0, f->index, f->tensor, i / f->tensor->shape.rows,
-                   i % f->tensor->shape.rows, 1);
+    op_fill_rows(f->driver, f->problem, f->data, f->seed, 0, f->index, f->tensor,
+                 i / f->tensor->shape.rows, i % f->tensor->shape.rows, 1);
 }
 
 static double scene_bytes(const struct tensor_shape *shapes, size_t count) {
@@ -144,7 +146,7 @@ static bool scene_make(struct scene *s) {
         s->tensors[i] = s->buffers[i].tensor;
         s->copy_tensors[i / s->tensor_count] = s->tensors + i / s->tensor_count * s->tensor_count;
         if (shapes[t].role == TENSOR_INPUT) {
-            struct fill f = {data, s->worker->seed, t, &s->tensors[i]};
+            struct fill f = {s->driver, &s->problem, data, s->worker->seed, t, &s->tensors[i]};
             team_for(s->worker->threads_allowed, shapes[t].planes * shapes[t].rows, fill_row, &f);
             buffer_protect(&s->buffers[i], true);
         } else {

@@ -86,8 +86,8 @@ static bool scene_make(struct scene *scene, const struct task *task, const struc
         if (task->shapes[i].role == TENSOR_INPUT) {
             buffer_poison(b);
             for (size_t p = 0; p < task->shapes[i].planes; p++) {
-                data_fill_rows(data, task->worker->seed, shift, i, &b->tensor, p, 0,
-                               task->shapes[i].rows);
+                op_fill_rows(task->driver, &task->problem, data, task->worker->seed, shift, i,
+                             &b->tensor, p, 0, task->shapes[i].rows);
             }
             buffer_protect(b, true);  // a kernel that writes to its input faults
         }
@@ -324,8 +324,15 @@ static void send_verdict(const struct task *task, const struct standing *standin
 /// A small number that follows from the problem.
 static unsigned turn_of(const struct problem *problem) {
     const struct mha_shape *s = &problem->shape;
-    const size_t axes[] = {s->batch,  s->heads,    s->kv_heads,           s->seq_q,
-                           s->seq_kv, s->head_dim, (size_t)problem->mask, problem->window};
+    const size_t axes[] = {s->batch,
+                           s->heads,
+                           s->kv_heads,
+                           s->seq_q,
+                           s->seq_kv,
+                           s->head_dim,
+                           (size_t)problem->mask,
+                           problem->window,
+                           (size_t)problem->position.kind};
     uint64_t mixed = 0;
     for (size_t i = 0; i < sizeof(axes) / sizeof(axes[0]); i++) {
         mixed = data_mix(mixed, axes[i]);

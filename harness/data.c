@@ -171,6 +171,7 @@ void data_fill_rows(const struct data_class *data, uint64_t seed, size_t shift, 
     }
     const uint64_t stream = data_mix(seed, index);
     const size_t cols = tensor->shape.cols;
+    const float scale = tensor->shape.scale > 0 ? tensor->shape.scale : 1.0f;
     struct place at = {0, index, plane, 0, 0, tensor->shape.rows, cols, shift};
     for (size_t r = first; r < first + rows; r++) {
         float *row = tensor_row(tensor, plane, r);
@@ -179,7 +180,12 @@ void data_fill_rows(const struct data_class *data, uint64_t seed, size_t shift, 
         for (size_t c = 0; c < cols; c++) {
             at.col = c;
             at.bits = data_mix(stream, base + c);
-            row[c] = make(&at);
+            if (tensor->shape.indices > 0) {
+                const int32_t drawn = (int32_t)(at.bits % tensor->shape.indices);
+                memcpy(&row[c], &drawn, sizeof(drawn));
+            } else {
+                row[c] = make(&at) * scale;
+            }
         }
     }
 }

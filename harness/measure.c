@@ -194,6 +194,8 @@ static void take_sample(struct live *l) {
 // ------------------------------------------------------------------------------------------
 
 struct fill_job {
+    const struct op_driver *driver;
+    const struct problem *problem;
     const struct data_class *data;
     uint64_t seed;
     size_t index;
@@ -203,8 +205,8 @@ struct fill_job {
 static void fill_row(void *context, size_t i, int thread) {
     const struct fill_job *job = context;
     (void)thread;
-    data_fill_rows(job->data, job->seed, 0, job->index, job->tensor, i / job->tensor->shape.rows,
-                   i % job->tensor->shape.rows, 1);
+    op_fill_rows(job->driver, job->problem, job->data, job->seed, 0, job->index, job->tensor,
+                 i / job->tensor->shape.rows, i % job->tensor->shape.rows, 1);
 }
 
 /// Half a page off the input's place: a copy whose stores have the same low 12 address bits as
@@ -233,7 +235,7 @@ static bool make_tensors(const struct worker *worker, const struct op_driver *dr
         *t = (*buffers)[i].tensor;
         (*copy_tensors)[i / count] = *tensors + i / count * count;
         if (t->shape.role == TENSOR_INPUT) {
-            struct fill_job job = {data, worker->seed, i % count, t};
+            struct fill_job job = {driver, problem, data, worker->seed, i % count, t};
             team_for(worker->threads_allowed, t->shape.planes * t->shape.rows, fill_row, &job);
             buffer_protect(&(*buffers)[i], true);  // a kernel that writes to its input faults
         } else {

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "data.h"
+
 #define OP_DRIVER(name) extern const struct op_driver op_##name;
 #include "op_drivers.inc"
 #undef OP_DRIVER
@@ -13,6 +15,16 @@ static const struct op_driver *const drivers[] = {
 #undef OP_DRIVER
 
 enum { OP_COUNT = sizeof(drivers) / sizeof(drivers[0]) };
+
+void op_fill_rows(const struct op_driver *driver, const struct problem *problem,
+                  const struct data_class *data, uint64_t seed, size_t shift, size_t index,
+                  const struct tensor *tensor, size_t plane, size_t first, size_t rows) {
+    if (tensor->shape.given) {
+        driver->fill(problem, index, tensor, plane, first, rows);
+    } else {
+        data_fill_rows(data, seed, shift, index, tensor, plane, first, rows);
+    }
+}
 
 size_t op_count(void) {
     return OP_COUNT;

@@ -12,18 +12,24 @@
 #include "mha_kernel.h"
 #include "problem.h"
 
+struct data_class;
+
 enum tensor_role { TENSOR_INPUT, TENSOR_OUTPUT };
 
 /// Most tensors that one op has.
-enum { OP_TENSORS_MAX = 4 };
+enum { OP_TENSORS_MAX = 8 };
 
-/// A tensor's logical shape: `planes` matrices of `rows` x `cols` float elements.
+/// A tensor's logical shape: `planes` matrices of `rows` x `cols` elements of four bytes: floats,
+/// or int32 where it holds indices.
 struct tensor_shape {
     const char *name;  ///< "q", "k", "s", ...
     enum tensor_role role;
     size_t planes;
     size_t rows;
     size_t cols;
+    size_t indices;  ///< Input of int32 below this number; 0: floats.
+    float scale;     ///< Factor of what a data class gives; 0 counts as 1.
+    bool given;  ///< Input that follows from the problem, whatever the data: the driver's fill().
 };
 
 /// A tensor in memory. Strides are in elements; row_stride >= cols, plane_stride >= rows *
@@ -59,11 +65,13 @@ enum compare_how {
 
 struct op_driver {
     const char *name;
-    int rank;              ///< Order in lists: the order of the steps in the layer.
-    bool ceiling;          ///< Not a step of attention; only run when asked for by name.
-    bool has_mask;         ///< The mask axis matters; otherwise it is always none.
-    bool compute;          ///< Throughput is told in GFLOP/s; otherwise in GB/s.
-    unsigned axes;         ///< Of enum op_axis.
+    int rank;            ///< Order in lists: the order of the steps in the layer.
+    bool ceiling;        ///< Not a step of attention; only run when asked for by name.
+    bool has_mask;       ///< The mask axis matters; otherwise it is always none.
+    unsigned positions;  ///< 1 << enum position_kind of each that the op takes; 0: no such axis.
+    const char *default_positions;  ///< Of an op with that axis, as --position spells them.
+    bool compute;                   ///< Throughput is told in GFLOP/s; otherwise in GB/s.
+    unsigned axes;                  ///< Of enum op_axis.
     bool head_dim_labels;  ///< head_dim changes no work: it only says which model a shape is of.
     const char *mix;       ///< Access mix of the bandwidth ceiling: "read", "write" or "copy".
     enum compare_how compare;
@@ -75,6 +83,10 @@ struct op_driver {
     void (*normalise)(struct problem *problem);
     /// Fills in the tensors' shapes, inputs first, the output last. Returns their number.
     size_t (*tensors)(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]);
+    /// Fills rows [first, first + rows) of one plane of a `given` tensor, number `index` of
+    /// tensors(). NULL: no tensor is given.
+    void (*fill)(const struct problem *problem, size_t index, const struct tensor *tensor,
+                 size_t plane, size_t first, size_t rows);
     /// Number of planes that items are cut from, and rows of each.
     void (*grid)(const struct problem *problem, size_t *planes, size_t *rows);
     /// Sets the arguments of one item over `tensors` (in the order of tensors()). packed and state
@@ -84,8 +96,10 @@ struct op_driver {
     /// Calls the kernel's function of this op.
     void (*run)(const struct mha_kernel *kernel, const union mha_args *args, void *workspace);
     /// Packs the operand of one plane of the grid, named by the arguments of an item of that plane;
-    /// NULL when the op has nothing to pack.
+    /// NULL when the op has nothing to pack. With constant_pack it is a weight: it is packed once,
+    /// and that is no part of a call's time.
     void (*pack)(const struct mha_kernel *kernel, const union mha_args *args, void *packed);
+    bool constant_pack;
     /// Hands packed data and state to the arguments.
     void (*attach)(union mha_args *args, const void *packed, const void *state);
 
@@ -103,6 +117,12 @@ struct op_driver {
     /// Compulsory bytes read and written.
     void (*bytes)(const struct problem *problem, double *read, double *written);
 };
+
+/// Fills rows [first, first + rows) of one plane of input `index` (its place among the op's
+/// tensors): from the data class, or as the problem gives it.
+void op_fill_rows(const struct op_driver *driver, const struct problem *problem,
+                  const struct data_class *data, uint64_t seed, size_t shift, size_t index,
+                  const struct tensor *tensor, size_t plane, size_t first, size_t rows);
 
 /// Gets the number of drivers, and one of them in order of rank.
 size_t op_count(void);

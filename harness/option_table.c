@@ -33,6 +33,13 @@ static const char *mask_word(size_t index) {
     return index < sizeof(words) / sizeof(words[0]) ? words[index] : NULL;
 }
 
+static const char *position_word(size_t index) {
+    static const char *const words[] = {
+        "none", "sinusoid", "learned", "rope", "rope:half", "rope[:half]:BASE", "alibi",
+        "t5",   "t5:causal"};
+    return index < sizeof(words) / sizeof(words[0]) ? words[index] : NULL;
+}
+
 static const char *cache_word(size_t index) {
     return index <= CACHE_COLD ? problem_cache_text((enum cache_state)index) : NULL;
 }
@@ -100,12 +107,17 @@ static const struct option_spec specs[] = {
     {"mask", OPTION_WORDS, GROUP_SELECTION, FOR_SELECTION, AT(masks), 0, 0, NULL, mask_word,
      "MASK,...", "causal,window:128", "none, causal, lengths or window:N, for the ops that have\n"
      "a mask"},
+    {"position", OPTION_WORDS, GROUP_SELECTION, FOR_SELECTION, AT(positions), 0, 0, NULL,
+     position_word, "WHAT,...", "rope,rope:half:500000", "none, sinusoid, learned, rope[:half][:BASE], alibi or\n"
+     "t5[:causal], for the ops that have such an axis"},
     {"cache", OPTION_WORDS, GROUP_SELECTION, FOR_SELECTION, AT(caches), 0, 0, NULL, cache_word,
      "STATE,...", "hot,cold", "hot: the same buffers each time; cold: copies beyond the\n"
      "last-level cache; default: hot"},
     {"threads", OPTION_SIZES, GROUP_SELECTION, FOR_SELECTION, AT(threads), 1, THREADS_MAX, "all",
      NULL, "LIST", "1,all", "numbers up to the CPUs that the process may use, and\n"
      "\"all\"; default: 1,all"},
+    {"with", OPTION_PAIRS, GROUP_SELECTION, FOR(COMMAND_CHECK) | FOR(COMMAND_RUN), AT(with), 0, 0,
+     NULL, option_op_word, "OP=KERNEL,...", "qk=qk_f32_avx2_libxsmm", "kernels that do these steps of mha, by full name"},
 
     {"exhaustive", OPTION_FLAG, GROUP_CHECK, FOR(COMMAND_CHECK), AT(exhaustive), 0, 0, NULL, NULL,
      NULL, NULL, "every float of [-104, 0] through softmax's exponentials, in\nplace of every 997th; a minute or two"},

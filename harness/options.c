@@ -54,7 +54,8 @@ static bool is_known(const char *word, word_fn *known) {
     return false;
 }
 
-static int refuse_word(const struct given *given, const char *word) {
+/// Refuses a word that is not among the known ones; `what` is what it should have been.
+static int refuse_unknown(const struct given *given, const char *what, const char *word) {
     char all[WORDS_BYTES];
     words_join(all, sizeof(all), given->spec->known);
     const char *nearest = words_nearest(word, given->spec->known);
@@ -62,10 +63,14 @@ static int refuse_word(const struct given *given, const char *word) {
         return refuse(given, "a word is missing; known are %s", all);
     }
     if (nearest != NULL) {
-        return refuse(given, "unknown %s '%.40s', did you mean '%s'? Known are %s",
-                      given->spec->name, word, nearest, all);
+        return refuse(given, "unknown %s '%.40s', did you mean '%s'? Known are %s", what, word,
+                      nearest, all);
     }
-    return refuse(given, "unknown %s '%.40s'; known are %s", given->spec->name, word, all);
+    return refuse(given, "unknown %s '%.40s'; known are %s", what, word, all);
+}
+
+static int refuse_word(const struct given *given, const char *word) {
+    return refuse_unknown(given, given->spec->name, word);
 }
 
 /// Tells whether the words of a list option may hold `word`; prints why not.
@@ -79,6 +84,9 @@ static int check_word(const struct given *given, const char *word) {
             return refuse(given, "a window is 1 to %d keys, as in window:128", WINDOW_MAX);
         }
         return refuse_word(given, word);
+    }
+    if (given->spec->offset == offsetof(struct options, positions)) {
+        return problem_position_parse(&problem, word) ? EXIT_DONE : refuse_word(given, word);
     }
     if (given->spec->known != NULL && !is_known(word, given->spec->known)) {
         return refuse_word(given, word);
@@ -106,6 +114,21 @@ static int take_words(const struct given *given) {
     }
 }
 
+/// Checks a pair whose key must be one of the known words, and whose value must not be empty.
+static int check_pair(const struct given *given, const char *pair, size_t equals, size_t length) {
+    char key[WORDS_BYTES];
+    snprintf(key, sizeof(key), "%.*s", (int)(equals < sizeof(key) ? equals : sizeof(key) - 1),
+             pair);
+    if (!is_known(key, given->spec->known)) {
+        return refuse_unknown(given, "step", key);
+    }
+    if (equals + 1 == length) {
+        return refuse(given, "behind '%s=' a name is missing; write it as in --%s %s", key,
+                      given->spec->name, given->spec->example);
+    }
+    return EXIT_DONE;
+}
+
 static int take_pairs(const struct given *given) {
     struct string_list *list = member(given);
     for (const char *start = given->value;;) {
@@ -121,6 +144,12 @@ static int take_pairs(const struct given *given) {
             if (strncmp(list->items[i], start, key) == 0) {
                 return refuse(given, "the key '%.*s' is given twice; give each key once",
                               key < 40 ? (int)key - 1 : 40, start);
+            }
+        }
+        if (given->spec->known != NULL) {
+            const int code = check_pair(given, start, key - 1, length);
+            if (code != EXIT_DONE) {
+                return code;
             }
         }
         string_list_add(list, start, length);
@@ -557,9 +586,10 @@ int options_parse(struct options *options, enum command command, int argc, char 
 
 void options_free(struct options *options) {
     struct string_list *const words[] = {
-        &options->ops,     &options->isas,     &options->kernels,        &options->dtypes,
-        &options->presets, &options->masks,    &options->caches,         &options->plugins,
-        &options->context, &options->operands, &options->benchmark_args,
+        &options->ops,       &options->isas,    &options->kernels,  &options->dtypes,
+        &options->presets,   &options->masks,   &options->caches,   &options->plugins,
+        &options->positions, &options->context, &options->operands, &options->benchmark_args,
+        &options->with,
     };
     struct size_list *const sizes[] = {
         &options->batch, &options->heads, &options->kv_heads, &options->head_dim,

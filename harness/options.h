@@ -37,10 +37,12 @@ struct options {
     struct string_list dtypes;   ///< Empty: all.
     struct string_list presets;  ///< Empty: the command's default.
     struct size_list batch, heads, kv_heads, head_dim, seq_q, seq_kv;  ///< Empty: the preset's.
-    struct size_list seq;       ///< Sets seq_q and seq_kv alike, value by value; excludes both.
-    struct string_list masks;   ///< Empty: the preset's. "none", "causal", "window:N", "lengths".
-    struct string_list caches;  ///< Empty: "hot".
-    struct size_list threads;   ///< Empty: 1 and all. THREADS_ALL stands for all.
+    struct size_list seq;      ///< Sets seq_q and seq_kv alike, value by value; excludes both.
+    struct string_list masks;  ///< Empty: the preset's. "none", "causal", "window:N", "lengths".
+    struct string_list positions;  ///< Empty: each op's own.
+    struct string_list caches;     ///< Empty: "hot".
+    struct size_list threads;      ///< Empty: 1 and all. THREADS_ALL stands for all.
+    struct string_list with;  ///< "OP=KERNEL": steps of the pipelines of mha, an op at most once.
     // common
     uint64_t seed;
     struct string_list plugins;

@@ -59,13 +59,10 @@ static int compare_members(const void *a, const void *b) {
 /// Appends what tells a problem from others of its op, in the order of case names.
 static void append_problem(char *name, size_t bytes, const struct row *row, bool heads) {
     const struct mha_shape *shape = &row->problem.shape;
-    char mask[32], tail[160], middle[96] = "";
+    char mask[32], position[32], tail[200], middle[96] = "";
     problem_mask_text(mask, &row->problem);
-    for (char *c = mask; *c != '\0'; c++) {
-        if (*c == ':') {
-            *c = '_';
-        }
-    }
+    problem_position_text(position, &row->problem);
+    const bool placed = row->problem.position.kind != POSITION_NONE;
     if (heads) {
         (void)snprintf(middle, sizeof(middle), "-h%zu", shape->heads);
         if (shape->kv_heads != shape->heads) {
@@ -76,10 +73,16 @@ static void append_problem(char *name, size_t bytes, const struct row *row, bool
     } else if (shape->kv_heads != shape->heads) {
         (void)snprintf(middle, sizeof(middle), "-group%zu", shape->heads / shape->kv_heads);
     }
-    (void)snprintf(tail, sizeof(tail), "-b%zu%s-q%zu-k%zu%s%s%s-t%d", shape->batch, middle,
+    (void)snprintf(tail, sizeof(tail), "-b%zu%s-q%zu-k%zu%s%s%s%s%s-t%d", shape->batch, middle,
                    shape->seq_q, shape->seq_kv, row->problem.mask != MHA_MASK_NONE ? "-" : "",
-                   row->problem.mask != MHA_MASK_NONE ? mask : "",
-                   row->problem.cache != CACHE_HOT ? "-cold" : "", row->threads);
+                   row->problem.mask != MHA_MASK_NONE ? mask : "", placed ? "-" : "",
+                   placed ? position : "", row->problem.cache != CACHE_HOT ? "-cold" : "",
+                   row->threads);
+    for (char *c = tail; *c != '\0'; c++) {
+        if (*c == ':') {
+            *c = '_';
+        }
+    }
     const size_t length = strlen(name);
     (void)snprintf(name + length, bytes - length, "%s", tail);
 }
@@ -87,8 +90,10 @@ static void append_problem(char *name, size_t bytes, const struct row *row, bool
 /// Writes the problem for a title: "batch 1, seq_q 512, seq_kv 512, causal, 2 threads".
 static void describe_problem(char *text, size_t bytes, const struct row *row, bool heads) {
     const struct mha_shape *shape = &row->problem.shape;
-    char mask[32], middle[96] = "";
+    char mask[32], position[32], middle[96] = "";
     problem_mask_text(mask, &row->problem);
+    problem_position_text(position, &row->problem);
+    const bool placed = row->problem.position.kind != POSITION_NONE;
     if (heads) {
         (void)snprintf(middle, sizeof(middle), ", heads %zu", shape->heads);
         size_t length = strlen(middle);
@@ -106,12 +111,12 @@ static void describe_problem(char *text, size_t bytes, const struct row *row, bo
         (void)snprintf(middle, sizeof(middle), ", %zu heads per kv_head",
                        shape->heads / shape->kv_heads);
     }
-    (void)snprintf(text, bytes, "batch %zu%s, seq_q %zu, seq_kv %zu%s%s%s, %d thread%s",
+    (void)snprintf(text, bytes, "batch %zu%s, seq_q %zu, seq_kv %zu%s%s%s%s%s, %d thread%s",
                    shape->batch, middle, shape->seq_q, shape->seq_kv,
                    row->problem.mask != MHA_MASK_NONE ? ", " : "",
-                   row->problem.mask != MHA_MASK_NONE ? mask : "",
-                   row->problem.cache != CACHE_HOT ? ", cold cache" : "", row->threads,
-                   row->threads == 1 ? "" : "s");
+                   row->problem.mask != MHA_MASK_NONE ? mask : "", placed ? ", " : "",
+                   placed ? position : "", row->problem.cache != CACHE_HOT ? ", cold cache" : "",
+                   row->threads, row->threads == 1 ? "" : "s");
 }
 
 /// Replaces what a file name should not hold.
@@ -425,6 +430,9 @@ static void write_roofs(struct roofline *line, FILE *data, FILE *labels) {
 static void describe_column(char *text, size_t bytes, const struct row *const *rows, size_t count) {
     const struct mha_shape *shape = &rows[0]->problem.shape;
     bool batch = true, heads = true, head_dim = true, seq_q = true, seq_kv = true, mask = true;
+    bool position = true;
+    char places[32];
+    problem_position_text(places, &rows[0]->problem);
     for (size_t i = 1; i < count; i++) {
         const struct problem *other = &rows[i]->problem;
         batch = batch && other->shape.batch == shape->batch;
@@ -433,6 +441,9 @@ static void describe_column(char *text, size_t bytes, const struct row *const *r
         seq_q = seq_q && other->shape.seq_q == shape->seq_q;
         seq_kv = seq_kv && other->shape.seq_kv == shape->seq_kv;
         mask = mask && other->mask == rows[0]->problem.mask;
+        char others[32];
+        problem_position_text(others, other);
+        position = position && strcmp(others, places) == 0;
     }
     char words[32];
     problem_mask_text(words, &rows[0]->problem);
@@ -455,6 +466,10 @@ static void describe_column(char *text, size_t bytes, const struct row *const *r
     if (mask && rows[0]->problem.mask != MHA_MASK_NONE) {
         const size_t length = strlen(text);
         (void)snprintf(text + length, bytes - length, " %s", words);
+    }
+    if (position && rows[0]->problem.position.kind != POSITION_NONE) {
+        const size_t length = strlen(text);
+        (void)snprintf(text + length, bytes - length, " %s", places);
     }
 }
 

@@ -65,6 +65,56 @@ bool problem_mask_parse(struct problem *problem, const char *text) {
     return true;
 }
 
+static const char *const position_words[] = {"none", "sinusoid", "learned", "rope", "alibi", "t5"};
+
+void problem_position_text(char text[32], const struct problem *problem) {
+    const struct position *p = &problem->position;
+    struct text out = {text, 32, 0};
+    append(&out, "%s%s%s", position_words[p->kind], p->half ? ":half" : "",
+           p->causal ? ":causal" : "");
+    if (p->kind == POSITION_ROPE && (p->base < ROPE_BASE || p->base > ROPE_BASE)) {
+        // Whole numbers only, as problem_position_parse() takes them: the same in every locale.
+        append(&out, ":%.0f", p->base);
+    }
+}
+
+/// Takes `word` off the front of *text when it is all of it or a colon follows.
+static bool take_word(const char **text, const char *word) {
+    const size_t length = strlen(word);
+    if (strncmp(*text, word, length) != 0 || ((*text)[length] != '\0' && (*text)[length] != ':')) {
+        return false;
+    }
+    *text += length + ((*text)[length] == ':' && (*text)[length + 1] != '\0' ? 1 : 0);
+    return true;
+}
+
+bool problem_position_parse(struct problem *problem, const char *text) {
+    struct position p = {POSITION_NONE, false, 0, false};
+    while (p.kind < POSITION_T5 && !take_word(&text, position_words[p.kind])) {
+        p.kind++;
+    }
+    if (p.kind == POSITION_T5 && !take_word(&text, position_words[p.kind])) {
+        return false;
+    }
+    if (p.kind == POSITION_ROPE) {
+        uint64_t base = (uint64_t)ROPE_BASE;
+        p.half = take_word(&text, "half");
+        if (*text != '\0' && (number_parse(text, strlen(text), &base) != NUMBER_FINE || base < 2 ||
+                              base > ROPE_BASE_MAX)) {
+            return false;
+        }
+        text += strlen(text);
+        p.base = (double)base;
+    } else if (p.kind == POSITION_T5) {
+        p.causal = take_word(&text, "causal");
+    }
+    if (*text != '\0') {
+        return false;
+    }
+    problem->position = p;
+    return true;
+}
+
 const char *problem_cache_text(enum cache_state cache) {
     return cache == CACHE_COLD ? "cold" : "hot";
 }
@@ -101,6 +151,11 @@ void problem_case_name(char name[CASE_NAME_BYTES], const struct problem *problem
         problem_mask_text(mask, problem);
         append(&text, "/mask:%s", mask);
     }
+    if (problem->position.kind != POSITION_NONE) {
+        char position[32];
+        problem_position_text(position, problem);
+        append(&text, "/position:%s", position);
+    }
     if (problem->cache != CACHE_HOT) {
         append(&text, "/cache:%s", problem_cache_text(problem->cache));
     }
@@ -121,6 +176,11 @@ void problem_options(char *text, size_t size, const struct problem *problem) {
            "--seq-kv %zu --mask %s",
            problem->op, problem->dtype, shape->batch, shape->heads, shape->kv_heads,
            shape->head_dim, shape->seq_q, shape->seq_kv, mask);
+    if (problem->position.kind != POSITION_NONE) {
+        char position[32];
+        problem_position_text(position, problem);
+        append(&options, " --position %s", position);
+    }
     if (problem->cache != CACHE_HOT) {
         append(&options, " --cache %s", problem_cache_text(problem->cache));
     }
@@ -131,7 +191,10 @@ bool problem_equal(const struct problem *a, const struct problem *b) {
            a->shape.batch == b->shape.batch && a->shape.heads == b->shape.heads &&
            a->shape.kv_heads == b->shape.kv_heads && a->shape.seq_q == b->shape.seq_q &&
            a->shape.seq_kv == b->shape.seq_kv && a->shape.head_dim == b->shape.head_dim &&
-           a->mask == b->mask && a->window == b->window && a->cache == b->cache;
+           a->mask == b->mask && a->window == b->window && a->cache == b->cache &&
+           a->position.kind == b->position.kind && a->position.half == b->position.half &&
+           a->position.causal == b->position.causal && !(a->position.base < b->position.base) &&
+           !(a->position.base > b->position.base);
 }
 
 struct mha_mask problem_mask(const struct problem *problem, size_t batch) {

@@ -12,6 +12,29 @@ enum cache_state {
     CACHE_COLD,  ///< Rotates through copies larger than the last-level cache.
 };
 
+/// How a layer tells its tokens' places.
+enum position_kind {
+    POSITION_NONE,
+    POSITION_SINUSOID,  ///< Added to the embeddings.
+    POSITION_LEARNED,   ///< Added to the embeddings.
+    POSITION_ROPE,      ///< Queries and keys are rotated.
+    POSITION_ALIBI,     ///< Added to the scores.
+    POSITION_T5,        ///< Added to the scores.
+};
+
+struct position {
+    enum position_kind kind;
+    bool half;    ///< POSITION_ROPE: pairs are i and i + head_dim/2, not 2i and 2i + 1.
+    double base;  ///< POSITION_ROPE: > 1, else 0.
+    bool causal;  ///< POSITION_T5: buckets look back only.
+};
+
+/// The base of RoPE where none is given: Su et al. 2021, section 3.4.2.
+#define ROPE_BASE 10000.0
+
+/// Largest base that an option takes; models' are below 10^9.
+#define ROPE_BASE_MAX 1000000000000u
+
 /// One problem. All variants of a problem share its inputs and its oracle result.
 struct problem {
     const char *op;     ///< The driver's name; points to static storage.
@@ -20,6 +43,7 @@ struct problem {
     enum mha_mask_kind mask;
     size_t window;  ///< MHA_MASK_WINDOW only, else 0.
     enum cache_state cache;
+    struct position position;
 };
 
 /// Longest case name, with its final zero.
@@ -27,7 +51,8 @@ enum { CASE_NAME_BYTES = 320 };
 
 /// Writes the case name:
 /// op/dtype/isa_tag/batch:1/heads:12[/kv_heads:4]/head_dim:64/seq_q:128/seq_kv:128[/mask:causal]
-/// [/cache:cold]/threads:2, every axis that is not at its default in this fixed order.
+/// [/position:rope:half][/cache:cold]/threads:2, every axis that is not at its default in this
+/// fixed order.
 void problem_case_name(char name[CASE_NAME_BYTES], const struct problem *problem, const char *isa,
                        const char *tag, int threads);
 
@@ -44,6 +69,13 @@ enum { WINDOW_MAX = 1 << 24 };
 
 /// Sets mask and window from what problem_mask_text() writes; false when it is no mask.
 bool problem_mask_parse(struct problem *problem, const char *text);
+
+/// Gets the position encoding as an option spells it: none, sinusoid, learned, rope[:half][:BASE],
+/// alibi, t5[:causal].
+void problem_position_text(char text[32], const struct problem *problem);
+
+/// Sets the position encoding from what problem_position_text() writes; false when it is none.
+bool problem_position_parse(struct problem *problem, const char *text);
 
 /// Gets "hot" or "cold".
 const char *problem_cache_text(enum cache_state cache);

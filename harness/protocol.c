@@ -30,12 +30,14 @@ json_int_t protocol_get_integer(const json_t *json, const char *key) {
 
 json_t *protocol_problem_to_json(const struct problem *p) {
     const struct mha_shape *s = &p->shape;
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:i}", "op", p->op,
+    char position[32];
+    problem_position_text(position, p);
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:i, s:s}", "op", p->op,
                      "dtype", p->dtype, "batch", (json_int_t)s->batch, "heads",
                      (json_int_t)s->heads, "kv_heads", (json_int_t)s->kv_heads, "seq_q",
                      (json_int_t)s->seq_q, "seq_kv", (json_int_t)s->seq_kv, "head_dim",
                      (json_int_t)s->head_dim, "mask", (int)p->mask, "window", (json_int_t)p->window,
-                     "cache", (int)p->cache);
+                     "cache", (int)p->cache, "position", position);
 }
 
 bool protocol_problem_from_json(const json_t *json, struct problem *p) {
@@ -56,8 +58,8 @@ bool protocol_problem_from_json(const json_t *json, struct problem *p) {
         .window = (size_t)protocol_get_integer(json, "window"),
         .cache = (enum cache_state)protocol_get_integer(json, "cache"),
     };
-    return p->shape.batch > 0 && p->shape.heads > 0 && p->shape.kv_heads > 0 &&
-           p->shape.head_dim > 0;
+    return problem_position_parse(p, protocol_get_string(json, "position")) && p->shape.batch > 0 &&
+           p->shape.heads > 0 && p->shape.kv_heads > 0 && p->shape.head_dim > 0;
 }
 
 void protocol_send(int fd, json_t *event) {

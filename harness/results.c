@@ -149,6 +149,10 @@ static int compare_groups(const struct row *a, const struct row *b) {
         compare_sizes(p->shape.head_dim, q->shape.head_dim),
         (p->mask > q->mask) - (p->mask < q->mask),
         compare_sizes(p->window, q->window),
+        (p->position.kind > q->position.kind) - (p->position.kind < q->position.kind),
+        (p->position.half > q->position.half) - (p->position.half < q->position.half),
+        (p->position.base > q->position.base) - (p->position.base < q->position.base),
+        (p->position.causal > q->position.causal) - (p->position.causal < q->position.causal),
         (p->cache > q->cache) - (p->cache < q->cache),
         (a->threads > b->threads) - (a->threads < b->threads),
     };

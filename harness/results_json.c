@@ -87,8 +87,9 @@ static json_t *shape_to_json(const struct mha_shape *shape) {
 }
 
 json_t *row_to_json(const struct row *row) {
-    char mask[32];
+    char mask[32], position[32];
     problem_mask_text(mask, &row->problem);
+    problem_position_text(position, &row->problem);
     json_t *object = diag_alloc(json_object());
     put(object, "op", string(row->problem.op));
     put(object, "dtype", string(row->problem.dtype));
@@ -99,8 +100,7 @@ json_t *row_to_json(const struct row *row) {
     put(object, "plugin", string(row->plugin));
     put(object, "shape", shape_to_json(&row->problem.shape));
     put(object, "mask", string(mask));
-    // The axis of ops that encode positions; the ops of this build have none.
-    put(object, "position", string("none"));
+    put(object, "position", string(position));
     put(object, "cache", string(problem_cache_text(row->problem.cache)));
     put(object, "threads", json_integer(row->threads));
     put(object, "verdict", string(verdict_text(row->verdict)));
@@ -368,8 +368,11 @@ static void read_problem(struct reader *reader, struct problem *problem) {
     }
     read_mask(reader, problem);
     const char *position = read_text(reader, "position", false);
-    if (position != NULL && strcmp(position, "none") != 0) {
-        fail(reader, "\"position\": '%.40s' is not known to this version", position);
+    if (position != NULL && !problem_position_parse(problem, position)) {
+        fail(reader,
+             "\"position\": '%.40s' is not none, sinusoid, learned, rope[:half][:BASE], alibi or "
+             "t5[:causal]",
+             position);
     }
     const char *cache = read_text(reader, "cache", false);
     if (cache != NULL && !problem_cache_parse(problem, cache)) {

@@ -45,6 +45,8 @@ static size_t hash_of(const struct problem *problem) {
     size_t hash = hash_add(0, (size_t)problem->mask);
     hash = hash_add(hash, problem->window);
     hash = hash_add(hash, (size_t)problem->cache);
+    hash = hash_add(hash, (size_t)problem->position.kind);
+    hash = hash_add(hash, (size_t)problem->position.base);
     hash = hash_add(hash, shape->batch);
     hash = hash_add(hash, shape->heads);
     hash = hash_add(hash, shape->kv_heads);
@@ -124,7 +126,26 @@ static void pick_drivers(struct builder *builder) {
     }
 }
 
-/// Multiplies one shape by ops, dtypes, masks and cache states.
+/// Position encodings that the op takes; one without that axis has none.
+static unsigned positions_of(const struct op_driver *driver) {
+    return driver->positions ? driver->positions : 1u << POSITION_NONE;
+}
+
+/// Adds the problem in every position encoding that the op takes, of those that were asked for.
+static void add_positions(struct builder *builder, const struct op_driver *driver,
+                          const struct problem *problem, const struct string_list *positions) {
+    for (size_t i = 0; i < positions->count; i++) {
+        struct problem placed = *problem;
+        if (problem_position_parse(&placed, positions->items[i]) &&
+            (positions_of(driver) >> placed.position.kind & 1u)) {
+            driver->normalise(&placed);
+            add_problem(builder, &placed);
+        }
+        builder->combinations++;
+    }
+}
+
+/// Multiplies one shape by ops, dtypes, masks, position encodings and cache states.
 static void add_shape(struct builder *builder, const struct mha_shape *shape,
                       const struct string_list *masks) {
     static char *none_word[] = {"none"}, *hot_word[] = {"hot"};
@@ -134,6 +155,9 @@ static void add_shape(struct builder *builder, const struct mha_shape *shape,
     for (size_t i = 0; i < builder->driver_count; i++) {
         const struct op_driver *driver = builder->drivers[i];
         const struct string_list *op_masks = driver->has_mask ? masks : &no_mask;
+        struct string_list own = words_of(driver->positions ? driver->default_positions : "none");
+        const struct string_list *positions =
+            options->positions.count > 0 && driver->positions ? &options->positions : &own;
         for (size_t d = 0; problem_dtype(d) != NULL; d++) {
             if (options->dtypes.count > 0 && !listed(&options->dtypes, problem_dtype(d))) {
                 continue;
@@ -144,13 +168,12 @@ static void add_shape(struct builder *builder, const struct mha_shape *shape,
                         .op = driver->name, .dtype = problem_dtype(d), .shape = *shape};
                     if (problem_mask_parse(&problem, op_masks->items[m]) &&
                         problem_cache_parse(&problem, caches->items[c])) {
-                        driver->normalise(&problem);
-                        add_problem(builder, &problem);
+                        add_positions(builder, driver, &problem, positions);
                     }
-                    builder->combinations++;
                 }
             }
         }
+        string_list_free(&own);
     }
 }
 

@@ -305,6 +305,11 @@ static void print_heading(const struct table *table, const struct row *row) {
     if (problem->mask != MHA_MASK_NONE) {
         (void)fprintf(table->out, ", mask %s", mask);
     }
+    if (problem->position.kind != POSITION_NONE) {
+        char position[32];
+        problem_position_text(position, problem);
+        (void)fprintf(table->out, ", position %s", position);
+    }
     if (problem->cache != CACHE_HOT) {
         (void)fprintf(table->out, ", %s cache", problem_cache_text(problem->cache));
     }

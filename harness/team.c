@@ -136,11 +136,18 @@ static inline void call(struct team_case *c, abi_guard_fn *fn, const union mha_a
     }
 }
 
+/// Where the packed operand of a plane is.
+static void *packed_slot(const struct team_case *c, size_t copy, size_t plane, int thread) {
+    return slot(&c->packed, c->packs_per_item ? (size_t)thread
+                            : c->packs_once   ? copy * c->planes + plane
+                                              : plane);
+}
+
 static void run_item(struct team_case *c, size_t copy, size_t i, int thread) {
     union mha_args args = c->args[copy * c->items + i];
     void *packed = NULL;
     if (c->packs) {
-        packed = slot(&c->packed, c->packs_per_item ? (size_t)thread : c->item_plane[i]);
+        packed = packed_slot(c, copy, c->item_plane[i], thread);
         if (c->packs_per_item) {
             call(c, c->driver->pack, &args, packed);
         }
@@ -151,11 +158,22 @@ static void run_item(struct team_case *c, size_t copy, size_t i, int thread) {
 
 static void pack_plane(struct team_case *c, size_t copy, size_t plane, int thread) {
     call(c, c->driver->pack, &c->args[copy * c->items + plane * c->blocks],
-         slot(&c->packed, c->packs_per_item ? (size_t)thread : plane));
+         packed_slot(c, copy, plane, thread));
+}
+
+/// Packs constants, before anything else is done with them.
+static void pack_constants(struct team_case *c) {
+    if (c->packs_once && !c->packed_once) {
+        c->packed_once = true;
+        for (size_t copy = 0; copy < c->copies; copy++) {
+            team_case_pack(c, copy);
+        }
+    }
 }
 
 void team_case_call(struct team_case *c, size_t copy) {
-    const bool pack_first = c->packs && !c->packs_per_item;
+    const bool pack_first = c->packs && !c->packs_per_item && !c->packs_once;
+    pack_constants(c);
     if (c->threads <= 1) {
         for (size_t p = 0; pack_first && p < c->planes; p++) {
             pack_plane(c, copy, p, 0);
@@ -205,6 +223,7 @@ double team_case_probe_ns(struct team_case *c) {
     if (c->items == 0) {
         return 0;
     }
+    pack_constants(c);
     // Of a causal problem the middle item does the average work.
     const size_t i = c->items / 2;
     const double start = team_now_ns();
@@ -267,8 +286,11 @@ bool team_case_make(struct team_case *c, const struct op_driver *driver,
                                     ? kernel->packed_bytes(&problem->shape)
                                     : 0;
     c->packs = packed_bytes > 0;
-    c->packs_per_item = c->blocks == 1;
-    const size_t packed_count = c->packs_per_item ? (size_t)threads : c->planes;
+    c->packs_once = c->packs && driver->constant_pack;
+    c->packs_per_item = c->blocks == 1 && !c->packs_once;
+    const size_t packed_count = c->packs_per_item ? (size_t)threads
+                                : c->packs_once   ? copies * c->planes
+                                                  : c->planes;
     if (!slots_make(&c->workspace, "the workspace", (size_t)threads, workspace_bytes, guarded) ||
         !slots_make(&c->packed, "the packed operand", packed_count, packed_bytes, guarded)) {
         snprintf(why, why_size, "no memory for a workspace of %zu and packed operands of %zu bytes",

@@ -41,7 +41,9 @@ struct team_case {
     size_t *item_plane;    ///< [items]
     bool packs;
     bool packs_per_item;  ///< One item per plane: the thread packs right before it runs the item.
-    struct team_slots packed;     ///< One a plane, or one a thread.
+    bool packs_once;   ///< A constant weight: packed before the first item runs, and never again.
+    bool packed_once;  ///< That has happened.
+    struct team_slots packed;  ///< One a plane, or one a thread; of constants one a plane and copy.
     struct team_slots workspace;  ///< One a thread.
     void *state;                  ///< Of create().
     bool watched;    ///< Calls of the kernel go through abi_guard.h; never so when timed.
@@ -65,7 +67,8 @@ bool team_case_make(struct team_case *c, const struct op_driver *driver,
 /// One call: everything of the problem, on buffer copy `copy`: packing, then all items.
 void team_case_call(struct team_case *c, size_t copy);
 
-/// Packing alone, as one call does it. Does nothing for a kernel that does not pack.
+/// Packing alone, as one call does it, or as it was done once. Does nothing for a kernel that does
+/// not pack.
 void team_case_pack(struct team_case *c, size_t copy);
 
 /// Runs the first item alone on this thread, and tells the time of a whole call that follows from

@@ -128,6 +128,193 @@ struct mha_qk_args {
 };
 typedef void mha_qk_fn(const struct mha_qk_args *args, void *workspace);
 
+/// What is added to the scores of an item's heads for the distance between query and key, before
+/// the softmax. A query's position is row + seq_kv - seq_q, so that the last query stands at the
+/// last key; the distance of key j is j - position.
+enum mha_bias_kind {
+    MHA_BIAS_NONE,
+    MHA_BIAS_ALIBI,  ///< -slope * |distance|: Press et al. 2022 (arXiv:2108.12409), section 3.
+    MHA_BIAS_T5,     ///< table[mha_t5_bucket(distance)]: Raffel et al. 2020 (JMLR 21), section 2.1.
+};
+
+/// Relative positions that T5 tells apart.
+#define MHA_T5_BUCKETS 32
+
+struct mha_bias {
+    enum mha_bias_kind kind;
+    size_t seq_q;         ///< Queries of the whole sequence.
+    size_t seq_kv;        ///< Keys of the whole sequence.
+    const float *slopes;  ///< MHA_BIAS_ALIBI: [heads of the item], > 0.
+    const float *table;   ///< MHA_BIAS_T5: [heads of the item][MHA_T5_BUCKETS].
+    size_t table_stride;  ///< >= MHA_T5_BUCKETS.
+    bool causal;          ///< MHA_BIAS_T5: keys ahead share bucket 0, and all buckets look back.
+};
+
+/// Gets the T5 bucket of a distance (key - query position). Near distances have a bucket each, far
+/// ones share buckets that grow by a constant factor up to distance 128. The limits are those of
+/// the formula in exact arithmetic; a formula that takes logarithms in f32 can be off by one at a
+/// limit.
+static inline size_t mha_t5_bucket(ptrdiff_t distance, bool causal) {
+    // First distance of each shared bucket: ceil(8 * 16^(k/8)) and ceil(16 * 8^(k/16)).
+    static const unsigned char both[] = {8, 12, 16, 23, 32, 46, 64, 91};
+    static const unsigned char back[] = {16, 19, 21, 24, 27, 31, 35, 40,
+                                         46, 52, 59, 67, 77, 87, 99, 113};
+    const unsigned char *const limits = causal ? back : both;
+    const size_t count = causal ? sizeof(back) : sizeof(both);
+    const size_t first = !causal && distance > 0 ? MHA_T5_BUCKETS / 2 : 0;
+    const size_t far = distance < 0 ? (size_t)-distance : causal ? 0 : (size_t)distance;
+    size_t shared = 0;
+    while (shared < count && far >= limits[shared]) {
+        shared++;
+    }
+    return first + (far < limits[0] ? far : limits[0] + shared - 1);
+}
+
+/// bias: y[r][c] = x[r][c] + bias of query first_row + r and key c, for one head. No mask: every
+/// score gets its bias. IEEE special values propagate.
+struct mha_bias_args {
+    const void *state;
+    size_t rows;           ///< Queries of this item.
+    size_t cols;           ///< Keys, = bias.seq_kv.
+    size_t first_row;      ///< Index of the item's first query in the sequence.
+    struct mha_bias bias;  ///< Of one head; kind is not MHA_BIAS_NONE.
+    const void *x;         ///< [rows, cols] scores; any alignment.
+    size_t x_stride;       ///< >= cols.
+    float *y;              ///< [rows, cols]; equals x with an equal stride, or overlaps nothing.
+    size_t y_stride;       ///< >= cols.
+};
+typedef void mha_bias_fn(const struct mha_bias_args *args, void *workspace);
+
+/// pv: o[h][r][i] = sum over the keys j that query r sees of p[h][r][j] * v[j][i], for the `heads`
+/// query heads that share one kv head. Weights and values of keys that a query does not see are not
+/// read into its result: a NaN there must not leak. A query that sees no key gets zeros.
+struct mha_pv_args {
+    const void *state;
+    const void *packed;  ///< What pack() wrote for this kv head, or NULL without pack().
+    size_t heads;        ///< Query heads of the group, = shape.heads / shape.kv_heads.
+    size_t rows;         ///< Queries of this item.
+    size_t first_row;    ///< Index of the item's first query in the sequence, for the mask.
+    size_t seq_kv;       ///< Keys, = mask.seq_kv.
+    size_t head_dim;
+    struct mha_mask mask;
+    const void *p;  ///< [heads, rows, seq_kv]; any alignment.
+    size_t p_head_stride;
+    size_t p_stride;  ///< >= seq_kv.
+    const void *v;    ///< [seq_kv, head_dim]; any alignment.
+    size_t v_stride;  ///< >= head_dim.
+    float *o;         ///< [heads, rows, head_dim]; overlaps nothing.
+    size_t o_head_stride;
+    size_t o_stride;  ///< >= head_dim.
+};
+typedef void mha_pv_fn(const struct mha_pv_args *args, void *workspace);
+
+/// sdpa: o[h][r] = softmax over the keys that query r sees of (scale * q[h][r].k[j] + bias) times
+/// v, for the `heads` query heads that share one kv head, without a score matrix in memory:
+/// workspace is O(block), not O(rows * seq_kv).
+///
+/// Special values: as softmax and pv have them. A query that sees no key, or whose visible scores
+/// are all -inf, gets zeros; a NaN or +inf among its visible scores yields NaN in the whole row;
+/// keys and values that it does not see are not read into its result.
+struct mha_sdpa_args {
+    const void *state;
+    const void *packed;  ///< What pack() wrote for this kv head, or NULL without pack().
+    size_t heads;        ///< Query heads of the group, = shape.heads / shape.kv_heads.
+    size_t rows;         ///< Queries of this item.
+    size_t first_row;    ///< Index of the item's first query in the sequence.
+    size_t seq_kv;       ///< Keys, = mask.seq_kv.
+    size_t head_dim;
+    struct mha_mask mask;
+    struct mha_bias bias;  ///< Of the group's heads.
+    const void *q;         ///< [heads, rows, head_dim]; any alignment.
+    size_t q_head_stride;
+    size_t q_stride;  ///< >= head_dim.
+    const void *k;    ///< [seq_kv, head_dim]; any alignment.
+    size_t k_stride;  ///< >= head_dim.
+    const void *v;    ///< [seq_kv, head_dim]; any alignment.
+    size_t v_stride;  ///< >= head_dim.
+    float *o;         ///< [heads, rows, head_dim]; overlaps nothing.
+    size_t o_head_stride;
+    size_t o_stride;  ///< >= head_dim.
+    float scale;      ///< Usually 1/sqrt(head_dim).
+};
+typedef void mha_sdpa_fn(const struct mha_sdpa_args *args, void *workspace);
+
+/// Columns of a weight that one item of a projection computes, and that are packed as one piece;
+/// the last piece of a weight may be narrower. A multiple of every register tile's width (16, 24,
+/// 32, 48, 64).
+#define MHA_PROJ_COLS 384
+
+/// qkv_proj, out_proj: y = x * w, a row block by a column block. For qkv_proj the columns of w are
+/// those of W_Q, then W_K, then W_V, each with its heads side by side. IEEE special values
+/// propagate. w is constant: it is packed once, and the packing is not timed with run().
+struct mha_proj_args {
+    const void *state;
+    const void *packed;  ///< What pack() wrote for these columns of w, or NULL without pack().
+    size_t rows;         ///< Tokens of this item.
+    size_t depth;        ///< Input features: rows of w.
+    size_t cols;         ///< Output features of this item, <= MHA_PROJ_COLS.
+    const void *x;       ///< [rows, depth]; any alignment.
+    size_t x_stride;     ///< >= depth.
+    const void *w;       ///< [depth, cols]; any alignment.
+    size_t w_stride;     ///< >= cols.
+    float *y;            ///< [rows, cols]; overlaps nothing.
+    size_t y_stride;     ///< >= cols.
+};
+typedef void mha_proj_fn(const struct mha_proj_args *args, void *workspace);
+
+/// embed: y[t] = token[ids[t]] + position[t] + segment[segments[t]], the sum of three gathered
+/// rows: Devlin et al. 2018 (arXiv:1810.04805), section 3 and figure 2. The sums are added in that
+/// order.
+struct mha_embed_args {
+    const void *state;
+    size_t tokens;            ///< Of this item.
+    size_t cols;              ///< d_model.
+    const int32_t *ids;       ///< [tokens], each < the number of rows of `token`.
+    const int32_t *segments;  ///< [tokens], each < the number of rows of `segment`.
+    const void *token;        ///< [vocabulary, cols]; any alignment.
+    size_t token_stride;      ///< >= cols.
+    const void *position;     ///< [tokens, cols]: the row of the item's first token first.
+    size_t position_stride;   ///< >= cols.
+    const void *segment;      ///< [segments, cols].
+    size_t segment_stride;    ///< >= cols.
+    float *y;                 ///< [tokens, cols]; overlaps nothing.
+    size_t y_stride;          ///< >= cols.
+};
+typedef void mha_embed_fn(const struct mha_embed_args *args, void *workspace);
+
+/// sinusoid: y[t] = x[t] + pe[t], pe being the table PE(pos, 2i) = sin(pos / 10000^(2i/d)),
+/// PE(pos, 2i+1) = cos of the same: Vaswani et al. 2017 (arXiv:1706.03762), section 3.5.
+struct mha_sinusoid_args {
+    const void *state;
+    size_t tokens;  ///< Of this item.
+    size_t cols;    ///< d_model.
+    const void *x;  ///< [tokens, cols]; any alignment.
+    size_t x_stride;
+    const float *pe;  ///< [tokens, cols]: the row of the item's first token first.
+    size_t pe_stride;
+    float *y;  ///< [tokens, cols]; equals x with an equal stride, or overlaps nothing.
+    size_t y_stride;
+};
+typedef void mha_sinusoid_fn(const struct mha_sinusoid_args *args, void *workspace);
+
+/// rope: rotates each pair (a, b) of a row by its angle: y_a = a cos - b sin, y_b = a sin + b cos.
+/// Su et al. 2021 (arXiv:2104.09864), section 3.4.2. Pair i of a row is elements 2i and 2i + 1
+/// (interleaved), or i and i + head_dim/2 (half split). The last element of an odd row is copied.
+struct mha_rope_args {
+    const void *state;
+    size_t rows;  ///< Tokens of this item, of one head.
+    size_t head_dim;
+    bool half;            ///< Half split.
+    const float *cos;     ///< [rows, head_dim/2]: the row of the item's first token first.
+    const float *sin;     ///< [rows, head_dim/2]
+    size_t angle_stride;  ///< Of both.
+    const void *x;        ///< [rows, head_dim]; any alignment.
+    size_t x_stride;
+    float *y;  ///< [rows, head_dim]; equals x with an equal stride, or overlaps nothing.
+    size_t y_stride;
+};
+typedef void mha_rope_fn(const struct mha_rope_args *args, void *workspace);
+
 /// concat: y[t][h * head_dim + i] = x[h][t][i]: the heads' outputs side by side. A copy, bit for
 /// bit.
 struct mha_concat_args {
@@ -189,6 +376,14 @@ union mha_args {
     struct mha_qk_args qk;
     struct mha_concat_args concat;
     struct mha_split_args split;
+    struct mha_bias_args bias;
+    struct mha_pv_args pv;
+    struct mha_sdpa_args sdpa;
+    struct mha_proj_args qkv_proj;
+    struct mha_proj_args out_proj;
+    struct mha_embed_args embed;
+    struct mha_sinusoid_args sinusoid;
+    struct mha_rope_args rope;
     struct mha_peak_args peak;
     struct mha_stream_args stream;
 };
@@ -199,17 +394,30 @@ union mha_run {
     mha_qk_fn *qk;
     mha_concat_fn *concat;
     mha_split_fn *split;
+    mha_bias_fn *bias;
+    mha_pv_fn *pv;
+    mha_sdpa_fn *sdpa;
+    mha_proj_fn *qkv_proj;
+    mha_proj_fn *out_proj;
+    mha_embed_fn *embed;
+    mha_sinusoid_fn *sinusoid;
+    mha_rope_fn *rope;
     mha_peak_fn *peak;
     mha_stream_fn *read;
     mha_stream_fn *write;
     mha_stream_fn *copy;
 };
 
-/// Packs one kv head's operand once, to be shared read-only by the items of that head.
+/// Packs one kv head's operand (qkv_proj, out_proj: one piece of columns of the weight, the last of
+/// which is narrower than packed_bytes() tells) once, to be shared read-only by its items.
 /// `args` is the op's argument struct with the operand, the shape and the scale set; query and
 /// result pointers are NULL. `packed` is 64-byte aligned and packed_bytes(shape) long.
 union mha_pack {
     void (*qk)(const struct mha_qk_args *args, void *packed);
+    void (*pv)(const struct mha_pv_args *args, void *packed);
+    void (*sdpa)(const struct mha_sdpa_args *args, void *packed);
+    void (*qkv_proj)(const struct mha_proj_args *args, void *packed);
+    void (*out_proj)(const struct mha_proj_args *args, void *packed);
 };
 
 enum mha_kernel_flags {
@@ -231,7 +439,8 @@ struct mha_kernel {
     union mha_pack pack;  ///< Optional; with it packed_bytes is set.
     /// Bytes of scratch per thread, 64-byte aligned; NULL means none.
     size_t (*workspace_bytes)(const struct mha_shape *shape);
-    /// Bytes of one kv head's packed operand; NULL means that the kernel does not pack.
+    /// Bytes of one kv head's packed operand (or one piece of a weight); NULL means that the kernel
+    /// does not pack.
     size_t (*packed_bytes)(const struct mha_shape *shape);
     /// Tells whether the kernel takes this shape and mask (strides and alignment are always
     /// arbitrary); NULL means that it takes every one. When false, *why may receive a static

@@ -399,7 +399,7 @@ static void unknown_options(void **state) {
     REFUSED(COMMAND_RUN, "--presets=gpt3", "'--presets=gpt3'", "did you mean --preset?");
     REFUSED(COMMAND_RUN, "--maks causal", "'--maks'", "did you mean --mask?");
     REFUSED(COMMAND_RUN, "--vebrose", "'--vebrose'", "did you mean --verbose?");
-    REFUSED(COMMAND_RUN, "--position 3", "'--position'", "unknown option", "run --help");
+    REFUSED(COMMAND_RUN, "--dropout 3", "'--dropout'", "unknown option", "run --help");
     REFUSED(COMMAND_RUN, "--foo", "'--foo'", "unknown option", "run --help");
     REFUSED(COMMAND_RUN, "-x", "'-x'", "unknown option");
     REFUSED(COMMAND_RUN, "-op qk", "'-op'", "did you mean --op?");
@@ -557,6 +557,24 @@ static void google_benchmark_options(void **state) {
     REFUSED(COMMAND_RUN, "--benchmark_context =1", "--benchmark_context '=1'", "KEY=VALUE");
     REFUSED(COMMAND_RUN, "--benchmark_context a=1,b=2,a=3", "--benchmark_context 'a=1,b=2,a=3'",
             "'a' is given twice");
+}
+
+static void steps_of_the_layer(void **state) {
+    (void)state;
+    struct outcome o;
+    assert_accepted(&o, COMMAND_CHECK, "--with qk=a,softmax=b --with split=c");
+    assert_int_equal(o.options.with.count, 3);
+    assert_string_equal(o.options.with.items[0], "qk=a");
+    assert_string_equal(o.options.with.items[1], "softmax=b");
+    assert_string_equal(o.options.with.items[2], "split=c");
+    done(&o);
+    REFUSED(COMMAND_RUN, "--with qk", "--with 'qk'", "KEY=VALUE");
+    REFUSED(COMMAND_RUN, "--with =a", "--with '=a'", "KEY=VALUE");
+    REFUSED(COMMAND_RUN, "--with qk=", "--with 'qk='", "a name is missing");
+    REFUSED(COMMAND_RUN, "--with qk=,softmax=b", "--with 'qk=,softmax=b'", "a name is missing");
+    REFUSED(COMMAND_RUN, "--with gk=a", "--with 'gk=a'", "unknown step 'gk'", "did you mean 'qk'");
+    REFUSED(COMMAND_RUN, "--with qk=a,qk=b", "--with 'qk=a,qk=b'", "'qk' is given twice");
+    REFUSED(COMMAND_LIST, "--with qk=a", "--with", "check, run");
 }
 
 static void numbers_ignore_the_locale(void **state) {
@@ -750,8 +768,8 @@ static void presets_expand(void **state) {
         assert_accepted(&o, COMMAND_RUN, line);
         size_t count = 0;
         for (; count < 4 && models[m].shapes[count].batch > 0; count++) {
-            const struct problem want = {"qk",          "f32", models[m].shapes[count],
-                                         MHA_MASK_NONE, 0,     CACHE_HOT};
+            const struct problem want = {
+                .op = "qk", .dtype = "f32", .shape = models[m].shapes[count]};
             assert_true(count < o.selection.count);
             assert_true(problem_equal(&o.selection.problems[count], &want));
         }
@@ -827,7 +845,7 @@ static void axes_replace_the_presets(void **state) {
     // All axes given: one problem per op and mask.
     assert_accepted(&o, COMMAND_RUN, "--op qk --heads 96 --head-dim 128 --seq 512");
     assert_int_equal(o.selection.count, 1);
-    const struct problem gpt3 = {"qk", "f32", {1, 96, 96, 512, 512, 128}, MHA_MASK_NONE, 0, 0};
+    const struct problem gpt3 = {.op = "qk", .dtype = "f32", .shape = {1, 96, 96, 512, 512, 128}};
     assert_true(problem_equal(&o.selection.problems[0], &gpt3));
     done(&o);
     assert_accepted(&o, COMMAND_CHECK, "--op qk --batch 1 --heads 8 --head-dim 64 --seq 512");
@@ -1063,6 +1081,7 @@ int main(void) {
         cmocka_unit_test(operands),
         cmocka_unit_test(common_options),
         cmocka_unit_test(google_benchmark_options),
+        cmocka_unit_test(steps_of_the_layer),
         cmocka_unit_test(numbers_ignore_the_locale),
         cmocka_unit_test(help_is_complete),
         cmocka_unit_test(commands_are_found),

@@ -934,7 +934,7 @@ static void rows_that_lack_or_twist_a_member_are_refused(void **state) {
         {"threads", json_integer(0)},        {"threads", json_integer(5000000000)},
         {"mask", json_string("window:0")},   {"mask", json_string("window:1x")},
         {"mask", json_string("diagonal")},   {"cache", json_string("warm")},
-        {"verdict", json_string("GOOD")},    {"position", json_string("rope")},
+        {"verdict", json_string("GOOD")},    {"position", json_string("rope:1")},
         {"median_ns", json_real(-1.0)},      {"iterations", json_integer(-1)},
         {"ceiling_kind", json_string("io")}, {"samples_ns", json_pack("[[f]]", 0.0)},
         {"samples_ns", json_pack("[i]", 1)}, {"steps", json_pack("[]")},

@@ -3,8 +3,10 @@
 
 static size_t tensors(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]) {
     const size_t planes = problem->shape.batch, count = problem->shape.seq_kv;
-    shapes[0] = (struct tensor_shape){"x", TENSOR_INPUT, planes, 1, count};
-    shapes[1] = (struct tensor_shape){"y", TENSOR_OUTPUT, planes, 1, count};
+    shapes[0] = (struct tensor_shape){
+        .name = "x", .role = TENSOR_INPUT, .planes = planes, .rows = 1, .cols = count};
+    shapes[1] = (struct tensor_shape){
+        .name = "y", .role = TENSOR_OUTPUT, .planes = planes, .rows = 1, .cols = count};
     return 2;
 }
 

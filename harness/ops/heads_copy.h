@@ -14,13 +14,21 @@ static inline void heads_copy_normalise(struct problem *problem) {
 static inline struct tensor_shape heads_apart(const struct problem *problem, const char *name,
                                               enum tensor_role role) {
     const struct mha_shape *s = &problem->shape;
-    return (struct tensor_shape){name, role, s->batch * s->heads, s->seq_q, s->head_dim};
+    return (struct tensor_shape){.name = name,
+                                 .role = role,
+                                 .planes = s->batch * s->heads,
+                                 .rows = s->seq_q,
+                                 .cols = s->head_dim};
 }
 
 static inline struct tensor_shape heads_joined(const struct problem *problem, const char *name,
                                                enum tensor_role role) {
     const struct mha_shape *s = &problem->shape;
-    return (struct tensor_shape){name, role, s->batch, s->seq_q, s->heads * s->head_dim};
+    return (struct tensor_shape){.name = name,
+                                 .role = role,
+                                 .planes = s->batch,
+                                 .rows = s->seq_q,
+                                 .cols = s->heads * s->head_dim};
 }
 
 static inline void heads_copy_grid(const struct problem *problem, size_t *planes, size_t *rows) {

@@ -10,7 +10,11 @@ static void normalise(struct problem *problem) {
 }
 
 static size_t tensors(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]) {
-    shapes[0] = (struct tensor_shape){"y", TENSOR_OUTPUT, problem->shape.batch, 1, MHA_PEAK_LANES};
+    shapes[0] = (struct tensor_shape){.name = "y",
+                                      .role = TENSOR_OUTPUT,
+                                      .planes = problem->shape.batch,
+                                      .rows = 1,
+                                      .cols = MHA_PEAK_LANES};
     return 1;
 }
 

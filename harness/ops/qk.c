@@ -18,10 +18,15 @@ static float scale_of(const struct problem *problem) {
 static size_t tensors(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]) {
     const struct mha_shape *s = &problem->shape;
     const size_t heads = s->batch * s->heads;
-    shapes[0] = (struct tensor_shape){"q", TENSOR_INPUT, heads, s->seq_q, s->head_dim};
-    shapes[1] =
-        (struct tensor_shape){"k", TENSOR_INPUT, s->batch * s->kv_heads, s->seq_kv, s->head_dim};
-    shapes[2] = (struct tensor_shape){"s", TENSOR_OUTPUT, heads, s->seq_q, s->seq_kv};
+    shapes[0] = (struct tensor_shape){
+        .name = "q", .role = TENSOR_INPUT, .planes = heads, .rows = s->seq_q, .cols = s->head_dim};
+    shapes[1] = (struct tensor_shape){.name = "k",
+                                      .role = TENSOR_INPUT,
+                                      .planes = s->batch * s->kv_heads,
+                                      .rows = s->seq_kv,
+                                      .cols = s->head_dim};
+    shapes[2] = (struct tensor_shape){
+        .name = "s", .role = TENSOR_OUTPUT, .planes = heads, .rows = s->seq_q, .cols = s->seq_kv};
     return 3;
 }
 

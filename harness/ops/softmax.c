@@ -11,7 +11,11 @@ static void normalise(struct problem *problem) {
 
 static size_t tensors(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]) {
     const struct mha_shape *s = &problem->shape;
-    shapes[0] = (struct tensor_shape){"x", TENSOR_INPUT, s->batch * s->heads, s->seq_q, s->seq_kv};
+    shapes[0] = (struct tensor_shape){.name = "x",
+                                      .role = TENSOR_INPUT,
+                                      .planes = s->batch * s->heads,
+                                      .rows = s->seq_q,
+                                      .cols = s->seq_kv};
     shapes[1] = shapes[0];
     shapes[1].name = "y";
     shapes[1].role = TENSOR_OUTPUT;

@@ -59,7 +59,7 @@ void stage_fill(struct stage *stage, const char *data_class) {
     for (size_t i = 0; i + 1 < stage->count; i++) {
         const struct tensor *t = &stage->tensors[i];
         for (size_t p = 0; p < t->shape.planes; p++) {
-            data_fill_rows(data, 1, 0, i, t, p, 0, t->shape.rows);
+            op_fill_rows(stage->driver, &stage->problem, data, 1, 0, i, t, p, 0, t->shape.rows);
         }
     }
 }

@@ -146,8 +146,8 @@ static void make_scene(struct scene *scene, struct fuzz_bytes *bytes) {
         scene->tensors[i] = b->tensor;
         buffer_poison(b);
         for (size_t p = 0; i + 1 < scene->tensor_count && p < shapes[i].planes; p++) {
-            data_fill_rows(scene->data, scene->seed, scene->shift, i, &b->tensor, p, 0,
-                           shapes[i].rows);
+            op_fill_rows(scene->driver, &scene->problem, scene->data, scene->seed, scene->shift, i,
+                         &b->tensor, p, 0, shapes[i].rows);
         }
     }
     if (takes_any_value(scene->driver)) {

@@ -11,7 +11,8 @@
 ///        power [--tables N] [--row-seconds S,...] [--effects P,...] [--load no|yes|both]
 ///              [--methods ab,compare,compare.py] [--calibration SECONDS] [--out FILE]
 ///              PROGRAM SLOWED.so KERNELS.so
-/// --out gets one JSON object a line for each setting, for the figure.
+/// --out gets one JSON object a line for each table and method, with how busy the CPUs were that
+/// this process may not use (taskset -c 0 power ... leaves the others to whatever goes on there).
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -249,7 +250,7 @@ static void bench_make(struct bench *b, const struct loaded *loaded, size_t op) 
     memset(b, 0, sizeof(*b));
     b->loaded = loaded;
     b->kernel = loaded->library->entries[op * ALIASES].kernel;
-    b->problem = (struct problem){driver->name, "f32", shape, MHA_MASK_NONE, 0, CACHE_HOT};
+    b->problem = (struct problem){.op = driver->name, .dtype = "f32", .shape = shape};
     driver->normalise(&b->problem);
     struct tensor_shape shapes[OP_TENSORS_MAX];
     b->count = driver->tensors(&b->problem, shapes);
@@ -259,8 +260,8 @@ static void bench_make(struct bench *b, const struct loaded *loaded, size_t op) 
         }
         b->tensors[i] = b->buffers[i].tensor;
         for (size_t p = 0; p < shapes[i].planes && shapes[i].role == TENSOR_INPUT; p++) {
-            data_fill_rows(data_class_find(driver->classes[0]), 1, 0, i, &b->tensors[i], p, 0,
-                           shapes[i].rows);
+            op_fill_rows(driver, &b->problem, data_class_find(driver->classes[0]), 1, 0, i,
+                         &b->tensors[i], p, 0, shapes[i].rows);
         }
     }
     b->copies[0] = b->tensors;
@@ -566,8 +567,7 @@ static double limit(size_t hits, size_t trials, bool upper) {
     return low;
 }
 
-static void tell(const struct tally *t, enum method method, double effect, double row_seconds,
-                 bool load, FILE *out) {
+static void tell(const struct tally *t, enum method method, double effect, bool load) {
     const double seconds = t->tables ? t->seconds / (double)t->tables / ROWS : 0;
     printf(
         "%-10s %-4s %4.0f %%  %5.2f s a row  false SLOWER %3zu of %5zu rows (95 %% limit %5.2f "
@@ -580,18 +580,65 @@ static void tell(const struct tally *t, enum method method, double effect, doubl
     }
     printf("  open %zu\n", t->open);
     fflush(stdout);
-    if (out) {
-        json_t *line =
-            json_pack("{s:s, s:b, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I}", "method",
-                      method_names[method], "load", load, "effect", effect, "row_seconds_asked",
-                      row_seconds, "row_seconds", seconds, "tables", (json_int_t)t->tables, "found",
-                      (json_int_t)t->found, "rows", (json_int_t)t->rows, "false_slower",
-                      (json_int_t)t->false_rows, "inconclusive", (json_int_t)t->open);
-        json_dumpf(line, out, JSON_COMPACT);
-        fputc('\n', out);
-        fflush(out);
-        json_decref(line);
+}
+
+/// Ticks of the CPUs that this process may not use: all of them, and those that were not idle.
+struct ticks {
+    double all, busy;
+};
+
+static struct ticks other_ticks(void) {
+    struct ticks ticks = {0, 0};
+    cpu_set_t own;
+    char line[512];
+    FILE *file = fopen("/proc/stat", "re");
+    if (!file || sched_getaffinity(0, sizeof(own), &own) != 0) {
+        fail("/proc/stat cannot be read");
     }
+    while (fgets(line, sizeof(line), file)) {
+        unsigned cpu;
+        double t[8] = {0};  // user nice system idle iowait irq softirq steal
+        if (sscanf(line, "cpu%u %lf %lf %lf %lf %lf %lf %lf %lf", &cpu, &t[0], &t[1], &t[2], &t[3],
+                   &t[4], &t[5], &t[6], &t[7]) < 5 ||
+            cpu >= CPU_SETSIZE || CPU_ISSET(cpu, &own)) {
+            continue;
+        }
+        for (size_t i = 0; i < 8; i++) {
+            ticks.all += t[i];
+            ticks.busy += i == 3 || i == 4 ? 0 : t[i];
+        }
+    }
+    fclose(file);
+    return ticks;
+}
+
+/// One table's worth: the tally as it was before, and the ticks then.
+struct mark {
+    struct tally tally;
+    struct ticks ticks;
+};
+
+static void record(FILE *out, const struct tally *now, const struct mark *before,
+                   enum method method, double effect, double row_seconds, bool load,
+                   const char *slowed_name) {
+    if (!out) {
+        return;
+    }
+    const struct ticks ticks = other_ticks();
+    const double all = ticks.all - before->ticks.all;
+    const struct tally *then = &before->tally;
+    json_t *busy = all > 0 ? json_real((ticks.busy - before->ticks.busy) / all) : json_null();
+    json_t *line = json_pack(
+        "{s:s, s:b, s:f, s:f, s:f, s:s, s:I, s:I, s:I, s:I, s:o}", "method", method_names[method],
+        "load", load, "effect", effect, "row_seconds_asked", row_seconds, "row_seconds",
+        (now->seconds - then->seconds) / ROWS, "slowed", effect > 0 ? slowed_name : "", "found",
+        (json_int_t)(now->found - then->found), "rows", (json_int_t)(now->rows - then->rows),
+        "false_slower", (json_int_t)(now->false_rows - then->false_rows), "inconclusive",
+        (json_int_t)(now->open - then->open), "others_busy", busy);
+    json_dumpf(line, out, JSON_COMPACT);
+    fputc('\n', out);
+    fflush(out);
+    json_decref(line);
 }
 
 struct settings {
@@ -616,8 +663,15 @@ static void one_setting(const struct settings *s, const double shares[OPS],
         const char *name = loaded->library->entries[op * ALIASES + alias].kernel->name;
         write_conf("base", NULL, 0);
         write_conf("new", effect > 0 ? name : NULL, shares[op]);
+        struct mark marks[METHODS];
+        for (size_t m = 0; m < METHODS; m++) {
+            marks[m] = (struct mark){tallies[m], other_ticks()};
+        }
         if (s->methods[METHOD_AB]) {
             table_ab(s->program, &tallies[METHOD_AB], name, effect, row_seconds, t + 1);
+            record(s->out, &tallies[METHOD_AB], &marks[METHOD_AB], METHOD_AB, effect, row_seconds,
+                   load, name);
+            marks[METHOD_COMPARE].ticks = marks[METHOD_PEER].ticks = other_ticks();
         }
         if (s->methods[METHOD_COMPARE] || s->methods[METHOD_PEER]) {
             two_runs(s->program, &tallies[METHOD_COMPARE], row_seconds, t + 1);
@@ -625,15 +679,19 @@ static void one_setting(const struct settings *s, const double shares[OPS],
         }
         if (s->methods[METHOD_COMPARE]) {
             table_compare(s->program, &tallies[METHOD_COMPARE], name, effect);
+            record(s->out, &tallies[METHOD_COMPARE], &marks[METHOD_COMPARE], METHOD_COMPARE, effect,
+                   row_seconds, load, name);
         }
         if (s->methods[METHOD_PEER]) {
             table_peer(&tallies[METHOD_PEER], name, effect);
+            record(s->out, &tallies[METHOD_PEER], &marks[METHOD_PEER], METHOD_PEER, effect,
+                   row_seconds, load, name);
         }
     }
     load_stop(other);
     for (size_t m = 0; m < METHODS; m++) {
         if (s->methods[m]) {
-            tell(&tallies[m], (enum method)m, effect, row_seconds, load, s->out);
+            tell(&tallies[m], (enum method)m, effect, load);
         }
     }
 }
