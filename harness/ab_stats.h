@@ -9,12 +9,12 @@
 /// for a launch above, 2(1-p) for one that is not) is a nonnegative supermartingale for every p in
 /// [1/2, 1], and so is its average over p uniform in [1/2, 1]: the one-sided beta-binomial mixture
 /// (Howard, Ramdas, McAuliffe, Sekhon: Time-uniform, nonparametric, nonasymptotic confidence
-/// sequences, Annals of Statistics 49, 2021, section 3). It starts at 1, so that its value at any
+/// sequences, Annals of Statistics 49, 2021). It starts at 1, so that its value at any
 /// stopping time is an e-value: its expectation is at most 1 under H0 (optional stopping), whatever
 /// rule decides when to look and when to stop.
 ///
 /// Table. e-BH (Wang and Ramdas: False discovery rate control with e-values, Journal of the Royal
-/// Statistical Society B 84, 2022, section 4): the k largest of m e-values are discoveries when the
+/// Statistical Society B 84, 2022): the k largest of m e-values are discoveries when the
 /// k-th is at least m / (rate * k). The false discovery rate is at most `rate`, however the
 /// e-values depend on each other. A row whose verdict is settled is stopped: its e-values stay as
 /// they are, so that a discovery stays one as further rows join. (What must not be done is to use

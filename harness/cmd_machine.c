@@ -238,7 +238,7 @@ int cmd_machine(const struct options *options, const struct machine *machine) {
         schedule_free(&s);
     }
     if (code == EXIT_DONE && options->json) {
-        json_t *context = run_context(options, machine, &catalogue, &ceilings, started,
+        json_t *context = run_context(options, machine, &catalogue, &ceilings, MIN_TIME_S, started,
                                       supervisor_interrupted != 0);
         json_dumpf(context, stdout, JSON_INDENT(2));
         putchar('\n');

@@ -153,8 +153,8 @@ static int measure(struct running *r, struct schedule *s) {
 static int report(struct running *r, const struct schedule *s) {
     struct ceiling_list ceilings;
     schedule_ceilings(s, &ceilings);
-    r->result.context =
-        run_context(r->options, r->machine, &r->catalogue, &ceilings, r->started, s->interrupted);
+    r->result.context = run_context(r->options, r->machine, &r->catalogue, &ceilings,
+                                    schedule_min_time_s(s), r->started, s->interrupted);
     ceilings_free(&ceilings);
     json_t *json = results_to_json(&r->result);
     int code = results_write(json, r->out);

@@ -73,6 +73,7 @@ static const struct fact binding[] = {
     {{"mhabench", "machine"}, "smt", "smt"},
     {{"mhabench", "machine"}, "emulated", "emulated"},
     {{"mhabench", NULL}, "seed", "seed"},
+    {{"mhabench", NULL}, "min_time_s", "seconds of a sample"},
     {{NULL, NULL}, "num_cpus", "num_cpus"},
     {{NULL, NULL}, "caches", "caches"},
     {{NULL, NULL}, "library_build_type", "library_build_type"},
@@ -104,24 +105,6 @@ static char *difference(const json_t *base, const json_t *now, const struct fact
     return format_text("%s: %s in the base, %s in the new one", fact->name, from, to);
 }
 
-/// Gets the length of a sample that a context's command asked for; "the default" when none.
-static const char *sample_length(const json_t *context, char text[40]) {
-    static const char option[] = "--benchmark_min_time";
-    const char *command =
-        json_string_value(json_object_get(json_object_get(context, "mhabench"), "command"));
-    const char *last = NULL;
-    // The last one counts, as on the command line.
-    for (const char *at = command; at != NULL && (at = strstr(at, option)) != NULL;) {
-        at += strlen(option);
-        last = *at == '=' || *at == ' ' ? at + 1 : last;
-    }
-    if (last == NULL) {
-        return "the default";
-    }
-    (void)snprintf(text, 40, "%.*s s", (int)fmin(30.0, (double)strcspn(last, " ")), last);
-    return text;
-}
-
 /// Adds what differs, or refuses it.
 static int check_contexts(const struct compare_file *base, const struct compare_file *now,
                           const struct compare_settings *how, struct comparison_report *report) {
@@ -138,21 +121,6 @@ static int check_contexts(const struct compare_file *base, const struct compare_
         if (text != NULL) {
             add_note(report, text);
         }
-    }
-    char buffers[2][40];
-    const char *from = sample_length(base->context, buffers[0]);
-    const char *to = sample_length(now->context, buffers[1]);
-    if (base->own && now->own && strcmp(from, to) != 0) {
-        if (!how->relative) {
-            diag_error(
-                "cannot compare '%.200s' with '%.200s': length of a sample: %s in the base, %s "
-                "in the new one; --relative compares each row with the scalar kernel of its "
-                "own run",
-                report->base_label, report->new_label, from, to);
-            return EXIT_USAGE;
-        }
-        add_note(report,
-                 format_text("length of a sample: %s in the base, %s in the new one", from, to));
     }
     for (size_t i = 0; i < sizeof(worth_a_note) / sizeof(worth_a_note[0]); i++) {
         char *text = difference(base->context, now->context, &worth_a_note[i]);

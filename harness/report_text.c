@@ -55,9 +55,15 @@ void text_time(char text[TEXT_NUMBER_BYTES], double ns) {
     }
 }
 
+/// Beyond this a change is no measurement, but what a test with one degree of freedom cannot
+/// exclude.
+#define TEXT_CHANGE_MAX 1000.0
+
 void text_change(char text[TEXT_NUMBER_BYTES], double share) {
     if (!isfinite(share)) {
         (void)snprintf(text, TEXT_NUMBER_BYTES, "-");
+    } else if (share >= TEXT_CHANGE_MAX) {
+        (void)snprintf(text, TEXT_NUMBER_BYTES, ">%.0fx", TEXT_CHANGE_MAX);
     } else if (fabs(share) < 10.0) {
         (void)snprintf(text, TEXT_NUMBER_BYTES, "%+.2f%%", 100.0 * share);
     } else {

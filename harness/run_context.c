@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "diag.h"
+#include "protocol.h"
 
 static const struct {
     const char *isa, *flags;
@@ -85,7 +86,7 @@ int run_context_check(const struct options *options) {
 
 json_t *run_context(const struct options *options, const struct machine *machine,
                     const struct catalogue *catalogue, const struct ceiling_list *ceilings,
-                    json_int_t started, bool interrupted) {
+                    double min_time_s, json_int_t started, bool interrupted) {
     json_t *flags = json_object(), *lacks = json_array();
     for (size_t i = 0; i < sizeof(isa_flags) / sizeof(isa_flags[0]); i++) {
         json_object_set_new(flags, isa_flags[i].isa, json_string(isa_flags[i].flags));
@@ -107,13 +108,14 @@ json_t *run_context(const struct options *options, const struct machine *machine
     json_t *text = command_line ? json_string(command_line) : NULL;
     json_object_set_new(
         context, "mhabench",
-        json_pack(
-            "{s:i, s:s, s:s, s:o, s:I, s:o, s:o, s:b, s:o, s:{s:s, s:s, s:s, s:o}, s:o, s:o, s:o}",
-            "schema_version", RESULTS_SCHEMA_VERSION, "version", MHA_VERSION, "commit", commit,
-            "command", text ? text : json_null(), "seed", (json_int_t)options->seed, "started",
-            time_text(started), "finished", time_text((json_int_t)time(NULL)), "interrupted",
-            interrupted, "machine", machine_to_json(machine), "compiler", "name", MHA_COMPILER,
-            "version", MHA_COMPILER_VERSION, "build", MHA_BUILD_FLAGS, "flags", flags, "ceilings",
-            ceilings_to_json(ceilings), "peers", peers(catalogue), "missing", lacks));
+        json_pack("{s:i, s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:b, s:o, s:{s:s, s:s, s:s, s:o}, s:o, "
+                  "s:o, s:o}",
+                  "schema_version", RESULTS_SCHEMA_VERSION, "version", MHA_VERSION, "commit",
+                  commit, "command", text ? text : json_null(), "seed", (json_int_t)options->seed,
+                  "min_time_s", protocol_real(min_time_s), "started", time_text(started),
+                  "finished", time_text((json_int_t)time(NULL)), "interrupted", interrupted,
+                  "machine", machine_to_json(machine), "compiler", "name", MHA_COMPILER, "version",
+                  MHA_COMPILER_VERSION, "build", MHA_BUILD_FLAGS, "flags", flags, "ceilings",
+                  ceilings_to_json(ceilings), "peers", peers(catalogue), "missing", lacks));
     return context;
 }

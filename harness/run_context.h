@@ -17,9 +17,10 @@ void run_context_command(int argc, char **argv);
 /// EXIT_USAGE.
 int run_context_check(const struct options *options);
 
-/// Makes the whole `context` object. `started` is in seconds since 1970.
+/// Makes the whole `context` object. `min_time_s` is the length of a
+/// sample, NAN where none was taken; `started` is in seconds since 1970.
 json_t *run_context(const struct options *options, const struct machine *machine,
                     const struct catalogue *catalogue, const struct ceiling_list *ceilings,
-                    json_int_t started, bool interrupted);
+                    double min_time_s, json_int_t started, bool interrupted);
 
 #endif

@@ -323,8 +323,7 @@ static json_t *make_job(const struct schedule *s, double seconds) {
     for (size_t i = 0; i < s->options->benchmark_args.count; i++) {
         json_array_append_new(benchmark, json_string(s->options->benchmark_args.items[i]));
     }
-    const double min_time =
-        s->options->min_time_s > 0 ? s->options->min_time_s : s->default_min_time_s;
+    const double min_time = schedule_min_time_s(s);
     const size_t last_level = m->l3_bytes ? m->l3_bytes : m->l2_bytes;
     return json_pack(
         "{s:s, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:I, s:[I, I, I], s:b, s:o}", "mode", "measure",

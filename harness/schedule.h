@@ -54,6 +54,12 @@ struct schedule {
     size_t events;            ///< Received in this launch; tells a worker that never began.
 };
 
+/// Gets the length of a sample that is aimed at.
+static inline double schedule_min_time_s(const struct schedule *schedule) {
+    return schedule->options->min_time_s > 0 ? schedule->options->min_time_s
+                                             : schedule->default_min_time_s;
+}
+
 /// Makes the private state; schedule_run() does it itself.
 void schedule_prepare(struct schedule *schedule);
 

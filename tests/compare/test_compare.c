@@ -123,16 +123,16 @@ static void add_row(struct result *result, const struct spec *spec) {
 }
 
 /// Makes the context of a machine.
-static json_t *make_context(const char *cpu, int threads, json_int_t seed, const char *command) {
-    return diag_alloc(json_pack("{s:s, s:i, s:{s:i, s:s, s:I, s:s, s:{s:s, s:i, s:b}}}", "date",
+static json_t *make_context(const char *cpu, int threads, json_int_t seed, double min_time_s) {
+    return diag_alloc(json_pack("{s:s, s:i, s:{s:i, s:s, s:I, s:f, s:{s:s, s:i, s:b}}}", "date",
                                 "2026-11-27T20:00:00+00:00", "num_cpus", 2, "mhabench",
                                 "schema_version", RESULTS_SCHEMA_VERSION, "version", "1", "seed",
-                                seed, "command", command, "machine", "cpu", cpu, "threads_allowed",
-                                threads, "emulated", 0));
+                                seed, "min_time_s", min_time_s, "machine", "cpu", cpu,
+                                "threads_allowed", threads, "emulated", 0));
 }
 
 static json_t *usual_context(void) {
-    return make_context("Some CPU", 2, 1, "mhabench run");
+    return make_context("Some CPU", 2, 1, 0.01);
 }
 
 /// Makes the JSON of a result with these rows.
@@ -391,11 +391,10 @@ static void other_conditions_are_refused(void **state) {
         json_t *context;
         const char *parts[3];
     } others[] = {
-        {make_context("Other CPU", 2, 1, "mhabench run"), {"cpu: \"Some CPU\"", "\"Other CPU\""}},
-        {make_context("Some CPU", 8, 1, "mhabench run"), {"threads_allowed: 2", "8 in the new"}},
-        {make_context("Some CPU", 2, 7, "mhabench run"), {"seed: 1", "7 in the new"}},
-        {make_context("Some CPU", 2, 1, "mhabench run --benchmark_min_time=0.5 --op qk"),
-         {"length of a sample: the default", "0.5 s in the new"}},
+        {make_context("Other CPU", 2, 1, 0.01), {"cpu: \"Some CPU\"", "\"Other CPU\""}},
+        {make_context("Some CPU", 8, 1, 0.01), {"threads_allowed: 2", "8 in the new"}},
+        {make_context("Some CPU", 2, 7, 0.01), {"seed: 1", "7 in the new"}},
+        {make_context("Some CPU", 2, 1, 0.5), {"seconds of a sample: 0.01", "0.5 in the new"}},
     };
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         write_both(usual_context(), others[i].context);
@@ -427,8 +426,7 @@ static void relative_is_against_the_scalar_kernel(void **state) {
     struct compare_settings relative = usual;
     relative.relative = true;
     write_json(path_of("base.json"), make_json(base, 4, usual_context()));
-    write_json(path_of("new.json"),
-               make_json(now, 4, make_context("Other CPU", 2, 1, "mhabench run")));
+    write_json(path_of("new.json"), make_json(now, 4, make_context("Other CPU", 2, 1, 0.01)));
     compare_now(&relative, &report);
     assert_int_equal(report.count, 3);
     const struct comparison *same = find_row(&report, "avx2_same/");
@@ -1052,7 +1050,7 @@ static int make_files(const char *where) {
                             {"avx2", "two", "b1", 1, VERDICT_PASSED, 12, 2000}};
     write_json(path_of("base.json"), make_json(specs, 3, usual_context()));
     write_json(path_of("other_cpu.json"),
-               make_json(specs, 3, make_context("Other CPU", 2, 1, "mhabench run")));
+               make_json(specs, 3, make_context("Other CPU", 2, 1, 0.01)));
     write_json(path_of("missing.json"), make_json(specs, 2, usual_context()));
     specs[2].code_hash = "b2";
     write_json(path_of("same.json"), make_json(specs, 3, usual_context()));

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -43,5 +45,18 @@ static inline uint32_t fuzz_word(struct fuzz_bytes *bytes) {
             abort();                                                        \
         }                                                                   \
     } while (0)
+
+/// A file in memory, and a path that leads to it.
+static inline int fuzz_file(const uint8_t *data, size_t size, char path[64]) {
+    const int descriptor = memfd_create("fuzz", MFD_CLOEXEC);
+    FUZZ_REQUIRE(descriptor >= 0, "no memory file");
+    for (size_t done = 0; done < size;) {
+        const ssize_t n = write(descriptor, data + done, size - done);
+        FUZZ_REQUIRE(n > 0, "a memory file cannot be written");
+        done += (size_t)n;
+    }
+    snprintf(path, 64, "/proc/self/fd/%d", descriptor);
+    return descriptor;
+}
 
 #endif

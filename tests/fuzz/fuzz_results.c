@@ -1,24 +1,10 @@
 /// The reader of result files: any bytes must be taken or refused. What is taken is derived from,
 /// printed as a table and written, and what was written must read back as the same.
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "diag.h"
 #include "fuzz.h"
 #include "results.h"
-
-/// A file in memory, and a path that leads to it.
-static int make_file(const uint8_t *data, size_t size, char path[64]) {
-    const int descriptor = memfd_create("fuzz", MFD_CLOEXEC);
-    FUZZ_REQUIRE(descriptor >= 0, "no memory file");
-    for (size_t done = 0; done < size;) {
-        const ssize_t n = write(descriptor, data + done, size - done);
-        FUZZ_REQUIRE(n > 0, "a memory file cannot be written");
-        done += (size_t)n;
-    }
-    snprintf(path, 64, "/proc/self/fd/%d", descriptor);
-    return descriptor;
-}
 
 /// Checks that a row reads back from its own JSON as what it was.
 static void check_row(const struct row *row) {
@@ -36,7 +22,7 @@ static void check_row(const struct row *row) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char path[64];
     struct result result;
-    const int in = make_file(data, size, path);
+    const int in = fuzz_file(data, size, path);
     const int code = results_read(path, &result);
     close(in);
     FUZZ_REQUIRE(code == EXIT_DONE || code == EXIT_USAGE, "exit code %d", code);
@@ -61,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     results_table(&result, sink, true);
     fclose(sink);
 
-    const int out = make_file(NULL, 0, path);
+    const int out = fuzz_file(NULL, 0, path);
     json_t *json = results_to_json(&result);
     FUZZ_REQUIRE(results_write(json, path) == EXIT_DONE, "a result cannot be written");
     json_decref(json);

@@ -11,8 +11,11 @@
 ///        power [--tables N] [--row-seconds S,...] [--effects P,...] [--load no|yes|both]
 ///              [--methods ab,compare,compare.py] [--calibration SECONDS] [--out FILE]
 ///              PROGRAM SLOWED.so KERNELS.so
+///        power --summary FILE [DATA]
 /// --out gets one JSON object a line for each table and method, with how busy the CPUs were that
 /// this process may not use (taskset -c 0 power ... leaves the others to whatever goes on there).
+/// --summary prints such a file as the tables of results/README.md, and writes what plots/power.gp
+/// draws.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -776,6 +779,176 @@ static void short_form(const struct settings *s) {
     json_decref(report);
 }
 
+// --- what a file of tables comes to
+// -----------------------------------------------------------------------
+
+/// Tables of one method that had the same slow-down and time, or the same company.
+struct group {
+    const char *method;
+    double effect, row_seconds_asked, busy_from, busy_below;
+    size_t tables, found, rows, false_rows, open;
+    double seconds;
+};
+
+static void group_add(struct group *g, const json_t *line) {
+    g->tables++;
+    g->found += (size_t)json_integer_value(json_object_get(line, "found"));
+    g->rows += (size_t)json_integer_value(json_object_get(line, "rows"));
+    g->false_rows += (size_t)json_integer_value(json_object_get(line, "false_slower"));
+    g->open += (size_t)json_integer_value(json_object_get(line, "inconclusive"));
+    g->seconds += json_number_value(json_object_get(line, "row_seconds"));
+}
+
+static void print_false(const struct group *g) {
+    printf(" %zu of %zu | %.2f |", g->false_rows, g->rows,
+           1000 * limit(g->false_rows, g->rows, true));
+}
+
+static void print_found(const struct group *g) {
+    if (g->effect > FLOOR) {
+        printf(" %zu of %zu | %.0f %% |", g->found, g->tables,
+               100 * limit(g->found, g->tables, false));
+    } else {
+        printf(" - | - |");
+    }
+}
+
+static int compare_groups(const void *a, const void *b) {
+    const struct group *g = a, *h = b;
+    const int method = strcmp(g->method, h->method);
+    const double effect = g->effect - h->effect;
+    const double seconds = g->row_seconds_asked - h->row_seconds_asked;
+    return method ? method : effect < 0 ? -1 : effect > 0 ? 1 : seconds < 0 ? -1 : seconds > 0;
+}
+
+enum { GROUPS_MAX = 256, COMPANIES = 2 };
+
+/// What --summary counts: by method, slow-down and time; by method alone; of ab by how busy the
+/// other CPUs were.
+struct summary {
+    size_t count;
+    struct group groups[GROUPS_MAX], methods[METHODS], companies[COMPANIES];
+};
+
+static void summary_add(struct summary *s, const json_t *line) {
+    const char *method = json_string_value(json_object_get(line, "method"));
+    const double effect = json_number_value(json_object_get(line, "effect"));
+    const double seconds = json_number_value(json_object_get(line, "row_seconds_asked"));
+    const json_t *busy = json_object_get(line, "others_busy");
+    size_t m = 0, g = 0;
+    while (m < METHODS && method && strcmp(method, method_names[m]) != 0) {
+        m++;
+    }
+    if (!method || m == METHODS) {
+        fail("a line is none of --out");
+    }
+    while (g < s->count &&
+           (s->groups[g].method != method_names[m] || fabs(s->groups[g].effect - effect) > 1e-9 ||
+            fabs(s->groups[g].row_seconds_asked - seconds) > 1e-9)) {
+        g++;
+    }
+    if (g == GROUPS_MAX) {
+        fail("more than %d settings", GROUPS_MAX);
+    }
+    if (g == s->count) {
+        s->groups[s->count++] = (struct group){
+            .method = method_names[m], .effect = effect, .row_seconds_asked = seconds};
+    }
+    s->methods[m].method = method_names[m];
+    group_add(&s->groups[g], line);
+    group_add(&s->methods[m], line);
+    for (size_t c = 0; c < COMPANIES && m == METHOD_AB && json_is_number(busy); c++) {
+        const double share = json_number_value(busy);
+        if (share >= s->companies[c].busy_from && share < s->companies[c].busy_below) {
+            group_add(&s->companies[c], line);
+        }
+    }
+}
+
+static void summary_print(const struct summary *s) {
+    printf(
+        "| method | slow-down | s a row, asked | spent | found in tables | at least | false SLOWER "
+        "| per 1000, at most |\n|---|---|---|---|---|---|---|---|\n");
+    for (size_t g = 0; g < s->count; g++) {
+        const struct group *now = &s->groups[g];
+        printf("| `%s` | %.0f %% | %.0f | %.2f |", now->method, 100 * now->effect,
+               now->row_seconds_asked, now->seconds / (double)now->tables);
+        print_found(now);
+        print_false(now);
+        printf("\n");
+    }
+    printf("\n| method | tables | false SLOWER | per 1000, at most |\n|---|---|---|---|\n");
+    for (size_t m = 0; m < METHODS; m++) {
+        if (s->methods[m].tables > 0) {
+            printf("| `%s` | %zu |", s->methods[m].method, s->methods[m].tables);
+            print_false(&s->methods[m]);
+            printf("\n");
+        }
+    }
+    printf(
+        "\n| `ab`, the other CPUs | tables | false SLOWER | per 1000, at most |\n"
+        "|---|---|---|---|\n");
+    for (size_t c = 0; c < COMPANIES; c++) {
+        printf("| %s | %zu |", c ? "at least half busy" : "less than a tenth busy",
+               s->companies[c].tables);
+        print_false(&s->companies[c]);
+        printf("\n");
+    }
+}
+
+/// Writes lines of "found" (method and time, slow-down, share found with its limits) and "false"
+/// (method, per 1000 with its limit).
+static void summary_write(const struct summary *s, const char *path) {
+    FILE *data = fopen(path, "we");
+    if (!data) {
+        fail("%s: %s", path, strerror(errno));
+    }
+    for (size_t g = 0; g < s->count; g++) {
+        const struct group *now = &s->groups[g];
+        if (now->effect > FLOOR) {
+            fprintf(data, "found \"%s, %.0f s a row\" %.0f %.1f %.1f %.1f\n", now->method,
+                    now->row_seconds_asked, 100 * now->effect,
+                    100 * (double)now->found / (double)now->tables,
+                    100 * limit(now->found, now->tables, false),
+                    100 * limit(now->found, now->tables, true));
+        }
+    }
+    for (size_t m = 0; m < METHODS; m++) {
+        const struct group *now = &s->methods[m];
+        if (now->tables > 0) {
+            fprintf(data, "false \"%s\" %.3f %.3f\n", now->method,
+                    1000 * (double)now->false_rows / (double)now->rows,
+                    1000 * limit(now->false_rows, now->rows, true));
+        }
+    }
+    if (fclose(data) != 0) {
+        fail("%s cannot be written", path);
+    }
+}
+
+static void summarise(const char *path, const char *data_path) {
+    static struct summary s;
+    char text[4096];
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        fail("%s: %s", path, strerror(errno));
+    }
+    s.companies[0] = (struct group){.busy_below = 0.1};
+    s.companies[1] = (struct group){.busy_from = 0.5, .busy_below = 2};
+    while (fgets(text, sizeof(text), file)) {
+        json_error_t error;
+        json_t *line = json_loads(text, 0, &error);
+        summary_add(&s, line);
+        json_decref(line);
+    }
+    fclose(file);
+    qsort(s.groups, s.count, sizeof(*s.groups), compare_groups);
+    summary_print(&s);
+    if (data_path) {
+        summary_write(&s, data_path);
+    }
+}
+
 static size_t numbers(const char *text, double *list, double factor) {
     size_t count = 0;
     for (char *end = NULL; count < LIST_MAX; text = end + 1) {
@@ -803,6 +976,10 @@ int main(int argc, char **argv) {
     };
     bool brief = false;
     int i = 1;
+    if (argc >= 3 && argc <= 4 && strcmp(argv[1], "--summary") == 0) {
+        summarise(argv[2], argv[3]);
+        return 0;
+    }
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         const char *word = argv[i];
         if (strcmp(word, "--short") == 0) {
