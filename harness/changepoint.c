@@ -30,8 +30,6 @@ enum { NOISE_LEAST = 8 };
 /// Deviations beyond so many MAD count as just that: the standard deviation of values that may be
 /// outliers (about 3.5 normal standard deviations).
 static const double noise_clip = 5.2;
-/// Standard deviation of a normal distribution over its MAD.
-static const double normal_per_mad = 1.4826;
 /// Least noise, as a share of the level: equal times, as coarse clocks give, have a MAD of 0.
 static const double noise_floor = 1e-4;
 
@@ -192,7 +190,7 @@ static double deviations_spread(const double *noise, size_t count) {
     const double n = (double)count;
     const double variance = (squares - sum * sum / n) / (n - 1.0);
     // Of values that are nearly all equal the squares say little; what is left is the floor.
-    return fmax(sqrt(fmax(variance, 0.0)), noise_floor * normal_per_mad);
+    return fmax(sqrt(fmax(variance, 0.0)), noise_floor * STATS_SIGMA_PER_MAD);
 }
 
 /// The last three commits against those before.

@@ -12,6 +12,15 @@
 /// It takes no degrees of freedom: where the true spread is no larger than what was assumed, the
 /// sum exceeds the true variance whatever the estimate, and the test errs less often than it says.
 ///
+/// Drift: between two runs the machine changes, by as much for all rows of a kind, and no number of
+/// launches within a run tells of it. Where the table has rows enough, its bulk does: the null
+/// hypothesis is taken from it (Efron, Large-scale simultaneous hypothesis testing: the choice of a
+/// null hypothesis, Journal of the American Statistical Association 99, 2004). The median shift of
+/// all rows is added to the floor on its side, and what the rows scatter around it beyond their own
+/// errors to every row's variance. So a build that slows down most of the table goes unseen: two
+/// separate runs cannot tell it from a slower machine, and the report says by how much the table
+/// moved.
+///
 /// Verdicts: SLOWER is the rejection of "not slower than the floor", one-sided; FASTER of its
 /// mirror. Each family holds its false discovery rate by Benjamini and Yekutieli (The control of
 /// the false discovery rate in multiple testing under dependency, 2001), which is valid under any
@@ -113,8 +122,7 @@ static double tail(double excess, const struct evidence *evidence) {
     return student_tail(excess / evidence->error, evidence->df);
 }
 
-static struct evidence weigh(const struct compare_pair *pair, const struct compare_added *added,
-                             double log_floor) {
+static struct evidence weigh(const struct compare_pair *pair, const struct compare_added *added) {
     const struct uncertainty a = uncertainty_of(pair->base, added->base);
     const struct uncertainty b = uncertainty_of(pair->now, added->now);
     const double total = a.estimated + a.added + b.estimated + b.added;
@@ -124,9 +132,49 @@ static struct evidence weigh(const struct compare_pair *pair, const struct compa
                      mean(pair->base->log_ns, pair->base->launches);
     evidence.error = sqrt(total);
     evidence.df = spent > 0.0 && isfinite(total) ? total * total / spent : (double)INFINITY;
-    evidence.slower = tail(evidence.shift - log_floor, &evidence);
-    evidence.faster = tail(-evidence.shift - log_floor, &evidence);
     return evidence;
+}
+
+/// Takes the drift between the runs from the rows of equal code, where there are enough of them,
+/// else from the bulk of the table, and adds its scatter to every row's error.
+static struct compare_drift take_drift(const struct compare_pair *pairs, struct evidence *evidence,
+                                       size_t count) {
+    struct compare_drift drift = {0, 0.0, 0.0};
+    double *shifts = diag_alloc(calloc(count + 1, sizeof(*shifts)));
+    double *variances = diag_alloc(calloc(count + 1, sizeof(*variances)));
+    size_t known = 0, same = 0;
+    for (size_t i = 0; i < count; i++) {
+        same += pairs[i].same_code;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (isfinite(evidence[i].error) && isfinite(evidence[i].shift) &&
+            (same < COMPARE_DRIFT_ROWS || pairs[i].same_code)) {
+            shifts[known] = evidence[i].shift;
+            variances[known++] = evidence[i].error * evidence[i].error;
+        }
+    }
+    if (known >= COMPARE_DRIFT_ROWS) {
+        const double scatter = STATS_SIGMA_PER_MAD * stats_mad(shifts, known);
+        const double beyond = scatter * scatter - stats_median(variances, known);
+        drift.rows = known;
+        drift.shift = stats_median(shifts, known);
+        drift.scatter = sqrt(fmax(beyond, 0.0));
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct evidence *e = &evidence[i];
+        const double own = e->error * e->error;
+        const double all = own + drift.scatter * drift.scatter;
+        // The scatter comes from the whole table: as many degrees of freedom as it has rows.
+        const double spent = own * own / e->df + (all - own) * (all - own) / (double)(known + 1);
+        // Rows of equal code show the drift; they are not excused by it.
+        if (drift.scatter > 0.0 && isfinite(all) && !pairs[i].same_code) {
+            e->df = spent > 0.0 ? all * all / spent : (double)INFINITY;
+            e->error = sqrt(all);
+        }
+    }
+    free(shifts);
+    free(variances);
+    return drift;
 }
 
 static int compare_doubles(const void *a, const void *b) {
@@ -185,7 +233,7 @@ static void decide(const struct compare_pair *pairs, struct evidence *evidence, 
 }
 
 static void conclude(struct compare_pair *pair, const struct evidence *evidence, double log_floor,
-                     double error_rate) {
+                     double slower_floor, double error_rate) {
     pair->change = expm1(evidence->shift);
     pair->low = pair->high = pair->smallest_effect = UNKNOWN;
     bool within = false;
@@ -201,7 +249,7 @@ static void conclude(struct compare_pair *pair, const struct evidence *evidence,
                 : 0.0;
         pair->low = expm1(evidence->shift - reach);
         pair->high = expm1(evidence->shift + reach);
-        pair->smallest_effect = expm1(log_floor + least);
+        pair->smallest_effect = expm1(slower_floor + least);
         within = evidence->shift - reach >= -log_floor && evidence->shift + reach <= log_floor;
     }
     if (pair->same_code) {
@@ -229,7 +277,7 @@ static bool has_few(const struct compare_pair *pairs, size_t count, bool now) {
 struct compare_added compare_judge(struct compare_pair *pairs, size_t count,
                                    const struct compare_rules *rules) {
     const double log_floor = log1p(rules->floor);
-    struct compare_added added = {0.0, 0.0};
+    struct compare_added added = {0.0, 0.0, {0, 0.0, 0.0}};
     if (has_few(pairs, count, false)) {
         added.base = fmax(rules->launch_floor, typical_spread(pairs, count, false));
     }
@@ -238,12 +286,22 @@ struct compare_added compare_judge(struct compare_pair *pairs, size_t count,
     }
     struct evidence *evidence = diag_alloc(calloc(count + 1, sizeof(*evidence)));
     for (size_t i = 0; i < count; i++) {
-        evidence[i] = weigh(&pairs[i], &added, log_floor);
+        evidence[i] = weigh(&pairs[i], &added);
+    }
+    added.drift = take_drift(pairs, evidence, count);
+    const double slower_floor = log_floor + fmax(added.drift.shift, 0.0);
+    const double faster_floor = log_floor + fmax(-added.drift.shift, 0.0);
+    for (size_t i = 0; i < count; i++) {
+        const bool same = pairs[i].same_code;
+        evidence[i].slower =
+            tail(evidence[i].shift - (same ? log_floor : slower_floor), &evidence[i]);
+        evidence[i].faster =
+            tail(-evidence[i].shift - (same ? log_floor : faster_floor), &evidence[i]);
     }
     decide(pairs, evidence, count, false, rules->error_rate);
     decide(pairs, evidence, count, true, rules->error_rate);
     for (size_t i = 0; i < count; i++) {
-        conclude(&pairs[i], &evidence[i], log_floor, rules->error_rate);
+        conclude(&pairs[i], &evidence[i], log_floor, slower_floor, rules->error_rate);
     }
     free(evidence);
     return added;

@@ -38,9 +38,22 @@ struct compare_rules {
     double error_rate;    ///< False discovery rate.
 };
 
-/// What was added to the spread, as a share; 0 when nothing was.
+/// Rows from which on the bulk of a table tells of a drift between the runs: the median of so many
+/// stays where it is though a third of them changed.
+enum { COMPARE_DRIFT_ROWS = 20 };
+
+/// By how much the whole table moved, as logarithms of ratios.
+struct compare_drift {
+    size_t rows;     ///< That tell of it; 0: too few.
+    double shift;    ///< Median over the rows.
+    double scatter;  ///< Standard deviation of the rows around it, beyond their own errors.
+};
+
+/// What was added to the rows' own spread: between launches of a side that has few, as a share, 0
+/// when nothing was; and for the drift between the runs.
 struct compare_added {
     double base, now;
+    struct compare_drift drift;
 };
 
 /// Judges the pairs of one table. The method stands at its head in compare.c.

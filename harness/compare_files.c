@@ -439,6 +439,13 @@ static void judge_rows(struct comparison_report *report, const struct match *con
         }
     }
     add_launch_notes(report, pairs, count, added);
+    if (added.drift.rows > 0) {
+        add_note(report,
+                 format_text("the table as a whole moved by %+.2f %%, its rows by %.2f %% more "
+                             "than their own errors: taken for a drift of the machine between "
+                             "the two runs, which `ab` does not suffer from",
+                             100.0 * expm1(added.drift.shift), 100.0 * added.drift.scatter));
+    }
     if (drifted > 0) {
         add_note(report,
                  format_text("%zu rows of unchanged machine code changed their times: the two "

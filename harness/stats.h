@@ -24,6 +24,9 @@ double stats_quantile(const double *values, size_t count, double p);
 /// distribution's standard deviation. 0 for one value.
 double stats_mad(const double *values, size_t count);
 
+/// Standard deviation of a normal distribution over its MAD: 1 / Phi^-1(3/4).
+#define STATS_SIGMA_PER_MAD 1.4826
+
 /// Gets MAD / median, the spread that rows report. NAN for fewer than two values, which tell
 /// nothing of a spread, and for a median that is not positive.
 double stats_spread(const double *values, size_t count);

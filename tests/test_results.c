@@ -230,17 +230,19 @@ static struct row *add_row(struct result *result, const char *isa, const char *t
 static json_t *make_context(void) {
     json_t *context = results_context_base("mhabench");
     json_t *own = json_pack(
-        "{s:i, s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:{s:s, s:n, s:[s,s], s:i, s:i, s:n, s:n, s:n, "
+        "{s:i, s:s, s:s, s:s, s:I, s:f, s:s, s:s, s:b, s:{s:s, s:n, s:[s,s], s:i, s:i, s:n, s:n, "
+        "s:n, "
         "s:s, s:b, s:s, s:b, s:i, s:i, s:i, s:b}, s:{s:s, s:s, s:s, s:{s:s}}, s:[{s:s, s:s, s:s}], "
         "s:[s]}",
         "schema_version", RESULTS_SCHEMA_VERSION, "version", "0.1.0", "commit", "1a4f269",
-        "command", "mhabench run", "seed", (json_int_t)9007199254740993, "started",
-        "2026-11-27T22:00:00Z", "finished", "2026-11-27T22:30:00Z", "interrupted", 0, "machine",
-        "cpu", "Made-up CPU", "microcode", "features", "avx2", "fma", "cores", 2, "threads_allowed",
-        2, "quota", "governor", "smt", "thp", "madvise", "ftz", 0, "kernel", "Linux 6.1",
-        "emulated", 0, "l1_bytes", 32768, "l2_bytes", 1048576, "l3_bytes", 33554432, "l3_capped", 0,
-        "compiler", "name", "GNU", "version", "12.2.0", "build", "-O3", "flags", "avx2", "-mavx2",
-        "peers", "name", "libxsmm", "version", "1.17", "isa", "avx2", "missing", "hwloc");
+        "command", "mhabench run", "seed", (json_int_t)9007199254740993, "min_time_s", 0.01,
+        "started", "2026-11-27T22:00:00Z", "finished", "2026-11-27T22:30:00Z", "interrupted", 0,
+        "machine", "cpu", "Made-up CPU", "microcode", "features", "avx2", "fma", "cores", 2,
+        "threads_allowed", 2, "quota", "governor", "smt", "thp", "madvise", "ftz", 0, "kernel",
+        "Linux 6.1", "emulated", 0, "l1_bytes", 32768, "l2_bytes", 1048576, "l3_bytes", 33554432,
+        "l3_capped", 0, "compiler", "name", "GNU", "version", "12.2.0", "build", "-O3", "flags",
+        "avx2", "-mavx2", "peers", "name", "libxsmm", "version", "1.17", "isa", "avx2", "missing",
+        "hwloc");
     assert_non_null(own);
     struct ceiling items[] = {
         {"fma", "avx2", "f32", "", "", 0.0, 1, 100.0, 0.01, 9},
