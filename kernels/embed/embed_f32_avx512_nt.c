@@ -1,0 +1,6 @@
+/// embed_f32, AVX-512 with streaming stores; see embed_lanes.inl.
+#define MHA_ISA_NAME "avx512"
+#define MHA_KERNEL_SYMBOL embed_f32_avx512_nt
+#define LANES_PAST_CACHES
+#define LANES_VECTOR "lanes_avx512.h"
+#include "embed_lanes.inl"

@@ -1,0 +1,5 @@
+/// embed_f32, AVX-512; see embed_lanes.inl.
+#define MHA_ISA_NAME "avx512"
+#define MHA_KERNEL_SYMBOL embed_f32_avx512_u4
+#define LANES_VECTOR "lanes_avx512.h"
+#include "embed_lanes.inl"

@@ -1,0 +1,5 @@
+/// embed_f32, NEON; see embed_lanes.inl.
+#define MHA_ISA_NAME "neon"
+#define MHA_KERNEL_SYMBOL embed_f32_neon_u4
+#define LANES_VECTOR "lanes_neon.h"
+#include "embed_lanes.inl"

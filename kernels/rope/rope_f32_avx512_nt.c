@@ -1,0 +1,6 @@
+/// rope_f32, AVX-512 with streaming stores; see rope_lanes.inl.
+#define MHA_ISA_NAME "avx512"
+#define MHA_KERNEL_SYMBOL rope_f32_avx512_nt
+#define LANES_PAST_CACHES
+#define LANES_VECTOR "lanes_avx512.h"
+#include "rope_lanes.inl"

@@ -1,0 +1,5 @@
+/// rope_f32, NEON; see rope_lanes.inl.
+#define MHA_ISA_NAME "neon"
+#define MHA_KERNEL_SYMBOL rope_f32_neon_u4
+#define LANES_VECTOR "lanes_neon.h"
+#include "rope_lanes.inl"

@@ -1,0 +1,139 @@
+/// rope, f32, over the vector of one ISA. Includers define MHA_ISA_NAME, MHA_KERNEL_SYMBOL and what
+/// lanes.h asks for.
+///
+/// Algorithm: interleaved pairs stay in their lanes; each cosine and sine is loaded into both lanes
+/// of its pair, and the neighbours change places for the second product. The halves of a split row
+/// are two rows, of which one vector each is loaded before either is stored, as in place demands.
+///
+/// Error: a product, and a fused multiply-add: gamma_2 of the products' magnitudes. Tail: see
+/// lanes.h; the last element of an odd row is copied. Registers: 12 vectors at most.
+#include "lanes.h"
+#include "mha_kernel.h"
+
+struct inputs {
+    const float *x;
+    const float *cosines;
+    const float *sines;
+};
+
+static inline lanes rotate(const void *inputs, size_t i, lanes at, size_t n) {
+    (void)at;
+    const struct inputs *in = inputs;
+    return lanes_rotate(lanes_load(in->x + i, n), lanes_load_twice(in->cosines + i / 2, n / 2),
+                        lanes_load_twice(in->sines + i / 2, n / 2));
+}
+
+__attribute__((always_inline)) static inline void interleaved_row(size_t pairs,
+                                                                  const struct inputs *in,
+                                                                  float *y) {
+#ifdef LANES_PAST_CACHES
+    if ((uintptr_t)y / sizeof(float) % 2 != 0) {
+        lanes_span(rotate, in, 0, 2 * pairs, y);  // a line begins in the midst of a pair
+        return;
+    }
+#endif
+    lanes_row(rotate, in, 0, 2 * pairs, y);
+}
+
+/// One vector of either half.
+struct halves {
+    lanes first;
+    lanes second;
+};
+
+__attribute__((always_inline)) static inline struct halves rotate_halves(const struct inputs *in,
+                                                                         size_t pairs, size_t i,
+                                                                         size_t n) {
+    const lanes a = lanes_load(in->x + i, n), b = lanes_load(in->x + pairs + i, n);
+    const lanes c = lanes_load(in->cosines + i, n), s = lanes_load(in->sines + i, n);
+    return (struct halves){lanes_fnma(b, s, lanes_mul(a, c)), lanes_fma(b, c, lanes_mul(a, s))};
+}
+
+__attribute__((always_inline)) static inline void store_halves(struct halves v, float *y,
+                                                               size_t pairs, size_t i, size_t n) {
+    lanes_store(y + i, v.first, n);
+    lanes_store(y + pairs + i, v.second, n);
+}
+
+#ifdef LANES_PAST_CACHES
+/// The halves of a row of whole lines only: both begin a line.
+__attribute__((always_inline)) static inline void split_lines(size_t pairs, const struct inputs *in,
+                                                              float *y) {
+    for (size_t i = 0; i < pairs; i += LANES_LINE) {
+        lanes first[LANES_LINE / LANES], second[LANES_LINE / LANES];
+        for (size_t j = 0; j < LANES_LINE / LANES; j++) {
+            const struct halves v = rotate_halves(in, pairs, i + j * LANES, LANES);
+            first[j] = v.first;
+            second[j] = v.second;
+        }
+        lanes_stream_line(y + i, first);
+        lanes_stream_line(y + pairs + i, second);
+    }
+}
+#endif
+
+__attribute__((always_inline)) static inline void split_row(size_t pairs, const struct inputs *in,
+                                                            float *y) {
+#ifdef LANES_PAST_CACHES
+    if (pairs % LANES_LINE == 0 && (uintptr_t)y % (LANES_LINE * sizeof(float)) == 0) {
+        split_lines(pairs, in, y);
+        return;
+    }
+#endif
+    if (pairs < LANES) {
+        if (pairs > 0) {
+            store_halves(rotate_halves(in, pairs, 0, pairs), y, pairs, 0, pairs);
+        }
+        return;
+    }
+    struct halves last = {lanes_set(0), lanes_set(0)};
+    if (pairs % LANES != 0) {
+        last = rotate_halves(in, pairs, pairs - LANES, LANES);
+    }
+    size_t i = 0;
+    for (; pairs - i >= 2 * LANES; i += 2 * LANES) {
+        const struct halves v0 = rotate_halves(in, pairs, i, LANES);
+        const struct halves v1 = rotate_halves(in, pairs, i + LANES, LANES);
+        store_halves(v0, y, pairs, i, LANES);
+        store_halves(v1, y, pairs, i + LANES, LANES);
+    }
+    if (pairs - i >= LANES) {
+        store_halves(rotate_halves(in, pairs, i, LANES), y, pairs, i, LANES);
+        i += LANES;
+    }
+    if (i < pairs) {
+        store_halves(last, y, pairs, pairs - LANES, LANES);
+    }
+}
+
+static void run(const struct mha_rope_args *args, void *workspace) {
+    (void)workspace;
+    const size_t dim = args->head_dim, pairs = dim / 2;
+    for (size_t r = 0; r < args->rows; r++) {
+        const struct inputs in = {(const float *)args->x + r * args->x_stride,
+                                  args->cos + r * args->angle_stride,
+                                  args->sin + r * args->angle_stride};
+        float *y = args->y + r * args->y_stride;
+        if (args->half) {
+            split_row(pairs, &in, y);
+        } else {
+            interleaved_row(pairs, &in, y);
+        }
+        if (dim % 2 != 0) {
+            y[dim - 1] = in.x[dim - 1];
+        }
+    }
+    lanes_done();
+}
+
+const struct mha_kernel MHA_KERNEL_SYMBOL = {
+    .name = "rope_f32_" MHA_ISA_NAME "_" LANES_TAG,
+    .op = "rope",
+    .dtype = "f32",
+    .isa = MHA_ISA_NAME,
+    .tag = LANES_TAG,
+    .summary = LANES_SUMMARY,
+    .run = {.rope = run},
+    .step = LANES_STEP,
+    .flags = MHA_FLAG_IN_PLACE,
+};

@@ -1,0 +1,5 @@
+/// sinusoid_f32, AVX2; see sinusoid_lanes.inl.
+#define MHA_ISA_NAME "avx2"
+#define MHA_KERNEL_SYMBOL sinusoid_f32_avx2_u4
+#define LANES_VECTOR "lanes_avx2.h"
+#include "sinusoid_lanes.inl"

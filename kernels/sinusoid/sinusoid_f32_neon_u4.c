@@ -1,0 +1,5 @@
+/// sinusoid_f32, NEON; see sinusoid_lanes.inl.
+#define MHA_ISA_NAME "neon"
+#define MHA_KERNEL_SYMBOL sinusoid_f32_neon_u4
+#define LANES_VECTOR "lanes_neon.h"
+#include "sinusoid_lanes.inl"
