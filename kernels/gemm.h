@@ -11,14 +11,16 @@
 #ifndef MHA_GEMM_H
 #define MHA_GEMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/// Computes C [rows, cols] = A [rows, depth] * panel [depth, nr] and stores rows x cols elements.
-/// 1 <= rows <= mr, 1 <= cols <= nr. Strides in elements; A and C at any alignment, the panel at
-/// that of the ISA's vectors. Each element is one chain of fused multiply-adds in the order of
-/// depth: the same bits whatever the tile that it falls into.
+/// Computes C [rows, cols] = A [rows, depth] * panel [depth, nr], or C += that with `add`, and
+/// stores rows x cols elements. 1 <= rows <= mr, 1 <= cols <= nr. Strides in elements; A and C at
+/// any alignment, the panel at that of the ISA's vectors. Each element is one chain of fused
+/// multiply-adds in the order of depth, which `add` goes on with where C left it: the same bits
+/// whatever the tile that it falls into and however depth is cut.
 typedef void gemm_tile_fn(size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride,
-                          const float *panel, float *c, size_t c_stride);
+                          const float *panel, bool add, float *c, size_t c_stride);
 
 /// Bytes of panels that all rows of a block pass before the next panels are touched: a quarter of a
 /// 32 KiB L1 data cache, which rows of A and C stream through as well.
@@ -27,6 +29,18 @@ typedef void gemm_tile_fn(size_t rows, size_t cols, size_t depth, const float *a
 /// Bytes of A that pass all panels before the next rows are touched: small enough to come back from
 /// L2 for every group of panels, with room beside them.
 #define GEMM_ROW_BLOCK_BYTES 32768u
+
+/// Depth of a block where depth is cut: a panel of 32 columns is half of a 32 KiB L1 data cache,
+/// and C is loaded and stored once for that many multiply-adds of each element.
+#define GEMM_DEPTH_BLOCK ((size_t)128)
+
+/// Floats of a cache line.
+#define GEMM_LINE_FLOATS ((size_t)16)
+
+/// Gets the depth of the block that begins where `left` is left.
+static inline size_t gemm_depth_block(size_t left) {
+    return left < GEMM_DEPTH_BLOCK ? left : GEMM_DEPTH_BLOCK;
+}
 
 /// Gets the elements of `cols` packed columns.
 static inline size_t gemm_packed_count(size_t depth, size_t cols, size_t nr) {
@@ -43,11 +57,21 @@ static inline size_t gemm_tile_rows(size_t left, size_t mr) {
     return left < 2 * mr && left - mr <= mr / 2 ? (left + 1) / 2 : mr;
 }
 
-/// Computes C [rows, cols] = A [rows, depth] * B, B packed as above. `tile` is a constant where
-/// this is called.
+/// Fetches `rows` rows of A ahead of the tile that reads them: too many short runs for a hardware
+/// prefetcher, which sees one row's end as the end of it all.
+static inline void gemm_prefetch(size_t rows, size_t depth, const float *a, size_t a_stride) {
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t p = 0; p < depth; p += GEMM_LINE_FLOATS) {
+            __builtin_prefetch(a + r * a_stride + p);
+        }
+    }
+}
+
+/// Computes C [rows, cols] = A [rows, depth] * B, or C += that with `add`, B packed as above.
+/// `tile` is a constant where this is called.
 static inline void gemm_packed(gemm_tile_fn *tile, size_t mr, size_t nr, size_t rows, size_t cols,
                                size_t depth, const float *a, size_t a_stride, const float *packed,
-                               float *c, size_t c_stride) {
+                               bool add, float *c, size_t c_stride) {
     const size_t tiles = GEMM_ROW_BLOCK_BYTES / (mr * sizeof(float) * depth);
     const size_t panels = GEMM_PANEL_GROUP_BYTES / (nr * sizeof(float) * depth);
     const size_t block = (tiles > 0 ? tiles : 1) * mr;
@@ -61,10 +85,34 @@ static inline void gemm_packed(gemm_tile_fn *tile, size_t mr, size_t nr, size_t 
                 for (size_t col = first; col < last; col += nr) {
                     const size_t width = last - col < nr ? last - col : nr;
                     tile(height, width, depth, a + row * a_stride, a_stride, packed + col * depth,
-                         c + row * c_stride + col, c_stride);
+                         add, c + row * c_stride + col, c_stride);
                 }
             }
         }
+    }
+}
+
+/// Packs B [depth, cols] in blocks of depth, one behind the other, each packed as above. `pack` is
+/// that of the ISA.
+typedef void gemm_pack_fn(const float *b, size_t b_stride, size_t cols, size_t depth,
+                          float *packed);
+
+static inline void gemm_pack_deep(gemm_pack_fn *pack, size_t nr, const float *b, size_t b_stride,
+                                  size_t cols, size_t depth, float *packed) {
+    for (size_t p = 0; p < depth; p += GEMM_DEPTH_BLOCK) {
+        pack(b + p * b_stride, b_stride, cols, gemm_depth_block(depth - p),
+             packed + gemm_packed_count(p, cols, nr));
+    }
+}
+
+/// Computes C [rows, cols] = A [rows, depth] * B for any depth, B packed by gemm_pack_deep(): a
+/// block of depth after the other is added to C, so that panels stay in L1 and a block of B in L2.
+static inline void gemm_packed_deep(gemm_tile_fn *tile, size_t mr, size_t nr, size_t rows,
+                                    size_t cols, size_t depth, const float *a, size_t a_stride,
+                                    const float *packed, float *c, size_t c_stride) {
+    for (size_t p = 0; p < depth; p += GEMM_DEPTH_BLOCK) {
+        gemm_packed(tile, mr, nr, rows, cols, gemm_depth_block(depth - p), a + p, a_stride,
+                    packed + gemm_packed_count(p, cols, nr), p > 0, c, c_stride);
     }
 }
 

@@ -40,14 +40,20 @@ __attribute__((always_inline)) static inline void gemm_avx2_step(
 __attribute__((always_inline)) static inline void gemm_avx2_tile_of(const size_t rows, size_t cols,
                                                                     size_t depth, const float *a,
                                                                     size_t a_stride,
-                                                                    const float *panel, float *c,
-                                                                    size_t c_stride) {
+                                                                    const float *panel, bool add,
+                                                                    float *c, size_t c_stride) {
     __m256 sum[GEMM_AVX2_MR][GEMM_AVX2_VECTORS];
 #pragma GCC unroll 3
     for (size_t r = 0; r < GEMM_AVX2_MR && r < rows; r++) {
 #pragma GCC unroll 4
         for (size_t v = 0; v < GEMM_AVX2_VECTORS; v++) {
             sum[r][v] = _mm256_setzero_ps();
+            if (add && cols == GEMM_AVX2_NR) {
+                sum[r][v] = _mm256_loadu_ps(c + r * c_stride + v * 8);
+            } else if (add && cols > v * 8) {
+                const __m256i mask = vec_avx2_mask(cols - v * 8 < 8 ? cols - v * 8 : 8);
+                sum[r][v] = _mm256_maskload_ps(c + r * c_stride + v * 8, mask);
+            }
         }
         // The two lines that the row will be stored to arrive while the tile computes.
         _mm_prefetch((const char *)(c + r * c_stride), _MM_HINT_T0);
@@ -86,18 +92,22 @@ __attribute__((always_inline)) static inline void gemm_avx2_tile_of(const size_t
     }
 }
 
-/// gemm_tile_fn of this level. The panel is 32-byte aligned.
-static inline void gemm_avx2_tile(size_t rows, size_t cols, size_t depth, const float *a,
-                                  size_t a_stride, const float *panel, float *c, size_t c_stride) {
+/// gemm_tile_fn of this level. The panel is 32-byte aligned. Always inlined, so that what is
+/// constant where it is called is so in here.
+__attribute__((always_inline)) static inline void gemm_avx2_tile(size_t rows, size_t cols,
+                                                                 size_t depth, const float *a,
+                                                                 size_t a_stride,
+                                                                 const float *panel, bool add,
+                                                                 float *c, size_t c_stride) {
     switch (rows) {
         case 1:
-            gemm_avx2_tile_of(1, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx2_tile_of(1, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 2:
-            gemm_avx2_tile_of(2, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx2_tile_of(2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         default:
-            gemm_avx2_tile_of(GEMM_AVX2_MR, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx2_tile_of(GEMM_AVX2_MR, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
     }
 }
@@ -171,6 +181,136 @@ static inline void gemm_avx2_pack_transposed(const float *bt, size_t bt_stride, 
             for (size_t j = 0; j < width; j++) {
                 _mm256_store_ps(to + (p + j) * GEMM_AVX2_NR, _mm256_mul_ps(column[j], factor));
             }
+        }
+    }
+}
+
+/// Packs B [depth, cols] at any alignment. `packed` is 64-byte aligned and gemm_packed_count()
+/// long.
+static inline void gemm_avx2_pack(const float *b, size_t b_stride, size_t cols, size_t depth,
+                                  float *packed) {
+    // Row by row, as B lies in memory; the panels are written side by side.
+    for (size_t p = 0; p < depth; p++) {
+        const float *from = b + p * b_stride;
+        float *to = packed + p * GEMM_AVX2_NR;
+        size_t col = 0;
+        for (; col + GEMM_AVX2_NR <= cols; col += GEMM_AVX2_NR) {
+#pragma GCC unroll 4
+            for (size_t v = 0; v < GEMM_AVX2_VECTORS; v++) {
+                _mm256_store_ps(to + col * depth + v * 8, _mm256_loadu_ps(from + col + v * 8));
+            }
+        }
+        for (size_t v = 0; col + v * 8 < gemm_packed_count(1, cols, GEMM_AVX2_NR); v++) {
+            const size_t left = col + v * 8 < cols ? cols - col - v * 8 : 0;
+            __m256 x = _mm256_setzero_ps();
+            if (left > 0) {
+                x = _mm256_maskload_ps(from + col + v * 8, vec_avx2_mask(left < 8 ? left : 8));
+            }
+            _mm256_store_ps(to + col * depth + v * 8, x);
+        }
+    }
+}
+
+/// A slice of gemm_avx2_row(): `vectors` of 8 columns, a constant where it is called. `last` masks
+/// the last of them where `partial`.
+__attribute__((always_inline)) static inline void gemm_avx2_row_of(const size_t vectors,
+                                                                   const bool partial, __m256i last,
+                                                                   size_t depth, const float *a,
+                                                                   const float *b, size_t b_stride,
+                                                                   bool add, float *c) {
+    __m256 sum[8];
+#pragma GCC unroll 8
+    for (size_t v = 0; v < 8 && v < vectors; v++) {
+        sum[v] = _mm256_setzero_ps();
+        if (add) {
+            sum[v] = partial && v + 1 == vectors ? _mm256_maskload_ps(c + v * 8, last)
+                                                 : _mm256_loadu_ps(c + v * 8);
+        }
+    }
+    for (size_t p = 0; p < depth; p++) {
+        const __m256 x = _mm256_broadcast_ss(a + p);
+        const float *row = b + p * b_stride;
+#pragma GCC unroll 8
+        for (size_t v = 0; v < 8 && v < vectors; v++) {
+            const __m256 y = partial && v + 1 == vectors ? _mm256_maskload_ps(row + v * 8, last)
+                                                         : _mm256_loadu_ps(row + v * 8);
+            sum[v] = _mm256_fmadd_ps(x, y, sum[v]);
+        }
+    }
+#pragma GCC unroll 8
+    for (size_t v = 0; v < 8 && v < vectors; v++) {
+        if (partial && v + 1 == vectors) {
+            _mm256_maskstore_ps(c + v * 8, last, sum[v]);
+        } else {
+            _mm256_storeu_ps(c + v * 8, sum[v]);
+        }
+    }
+}
+
+/// Computes one row, C [cols] = A [depth] * B [depth, cols], or C += that with `add`, from a B that
+/// is not packed. The same bits as the tile's: 64 columns at a time, then 32, 8 and the rest.
+static inline void gemm_avx2_row(size_t cols, size_t depth, const float *a, const float *b,
+                                 size_t b_stride, bool add, float *c) {
+    const __m256i last = vec_avx2_mask(cols % 8);
+    size_t col = 0;
+    for (; col + 64 <= cols; col += 64) {
+        gemm_avx2_row_of(8, false, last, depth, a, b + col, b_stride, add, c + col);
+    }
+    if (col + 32 <= cols) {
+        gemm_avx2_row_of(4, false, last, depth, a, b + col, b_stride, add, c + col);
+        col += 32;
+    }
+    for (; col + 8 <= cols; col += 8) {
+        gemm_avx2_row_of(1, false, last, depth, a, b + col, b_stride, add, c + col);
+    }
+    if (col < cols) {
+        gemm_avx2_row_of(1, true, last, depth, a, b + col, b_stride, add, c + col);
+    }
+}
+
+/// Computes alpha times the products of one row with `count` rows of bt, none of them packed:
+/// c[j] = alpha * sum_p a[p] * bt[j][p]. `fetch` tells that bt is far away. Four rows at a time,
+/// each summed in 8 lanes.
+static inline void gemm_avx2_dots(size_t count, size_t depth, const float *a, const float *bt,
+                                  size_t bt_stride, float alpha, bool fetch, float *c) {
+    const __m256i last = vec_avx2_mask(depth % 8);
+    for (size_t j = 0; j < count; j += 4) {
+        const size_t rows = count - j < 4 ? count - j : 4;
+        const float *row[4];
+        __m256 sum[4];
+#pragma GCC unroll 4
+        for (size_t i = 0; i < 4; i++) {
+            row[i] = bt + (j + (i < rows ? i : 0)) * bt_stride;
+            sum[i] = _mm256_setzero_ps();
+        }
+        if (fetch && count - j >= 12) {
+            // 4 rows at once are 4 streams, which a hardware prefetcher follows worse than one.
+            gemm_prefetch(4, depth, bt + (j + 8) * bt_stride, bt_stride);
+        }
+        size_t p = 0;
+        for (; p + 8 <= depth; p += 8) {
+            const __m256 x = _mm256_loadu_ps(a + p);
+#pragma GCC unroll 4
+            for (size_t i = 0; i < 4; i++) {
+                sum[i] = _mm256_fmadd_ps(x, _mm256_loadu_ps(row[i] + p), sum[i]);
+            }
+        }
+        if (p < depth) {
+            const __m256 x = _mm256_maskload_ps(a + p, last);
+#pragma GCC unroll 4
+            for (size_t i = 0; i < 4; i++) {
+                sum[i] = _mm256_fmadd_ps(x, _mm256_maskload_ps(row[i] + p, last), sum[i]);
+            }
+        }
+        const __m256 pairs =
+            _mm256_hadd_ps(_mm256_hadd_ps(sum[0], sum[1]), _mm256_hadd_ps(sum[2], sum[3]));
+        const __m128 sums =
+            _mm_mul_ps(_mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps(pairs, 1)),
+                       _mm_set1_ps(alpha));
+        if (rows == 4) {
+            _mm_storeu_ps(c + j, sums);
+        } else {
+            _mm_maskstore_ps(c + j, _mm256_castsi256_si128(vec_avx2_mask(rows)), sums);
         }
     }
 }

@@ -18,12 +18,20 @@ enum { GEMM_AVX512_MR = 12, GEMM_AVX512_NR = 32 };
 /// The tile for a number of rows that is a constant where it is called.
 __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
     const size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride,
-    const float *panel, float *c, size_t c_stride) {
+    const float *panel, bool add, float *c, size_t c_stride) {
+    const __mmask16 low = vec_avx512_mask(cols < 16 ? cols : 16);
+    const __mmask16 high = vec_avx512_mask(cols < 16 ? 0 : cols - 16);
     __m512 sum[GEMM_AVX512_MR][2];
 #pragma GCC unroll 12
     for (size_t r = 0; r < GEMM_AVX512_MR && r < rows; r++) {
         sum[r][0] = _mm512_setzero_ps();
         sum[r][1] = _mm512_setzero_ps();
+        if (add) {
+            sum[r][0] = _mm512_maskz_loadu_ps(low, c + r * c_stride);
+            if (cols > 16) {
+                sum[r][1] = _mm512_maskz_loadu_ps(high, c + r * c_stride + 16);
+            }
+        }
     }
     for (size_t p = 0; p < depth; p++) {
         const __m512 b0 = _mm512_load_ps(panel + p * GEMM_AVX512_NR);
@@ -42,8 +50,6 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
             _mm512_storeu_ps(c + r * c_stride + 16, sum[r][1]);
         }
     } else {
-        const __mmask16 low = vec_avx512_mask(cols < 16 ? cols : 16);
-        const __mmask16 high = vec_avx512_mask(cols < 16 ? 0 : cols - 16);
 #pragma GCC unroll 12
         for (size_t r = 0; r < GEMM_AVX512_MR && r < rows; r++) {
             _mm512_mask_storeu_ps(c + r * c_stride, low, sum[r][0]);
@@ -54,46 +60,49 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
     }
 }
 
-/// gemm_tile_fn of this level. The panel is 64-byte aligned.
-static inline void gemm_avx512_tile(size_t rows, size_t cols, size_t depth, const float *a,
-                                    size_t a_stride, const float *panel, float *c,
-                                    size_t c_stride) {
+/// gemm_tile_fn of this level. The panel is 64-byte aligned. Always inlined, so that what is
+/// constant where it is called is so in here.
+__attribute__((always_inline)) static inline void gemm_avx512_tile(size_t rows, size_t cols,
+                                                                   size_t depth, const float *a,
+                                                                   size_t a_stride,
+                                                                   const float *panel, bool add,
+                                                                   float *c, size_t c_stride) {
     switch (rows) {
         case 1:
-            gemm_avx512_tile_of(1, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx512_tile_of(1, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 2:
-            gemm_avx512_tile_of(2, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx512_tile_of(2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 3:
-            gemm_avx512_tile_of(3, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx512_tile_of(3, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 4:
-            gemm_avx512_tile_of(4, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx512_tile_of(4, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 5:
-            gemm_avx512_tile_of(5, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx512_tile_of(5, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 6:
-            gemm_avx512_tile_of(6, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx512_tile_of(6, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 7:
-            gemm_avx512_tile_of(7, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx512_tile_of(7, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 8:
-            gemm_avx512_tile_of(8, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx512_tile_of(8, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 9:
-            gemm_avx512_tile_of(9, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx512_tile_of(9, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 10:
-            gemm_avx512_tile_of(10, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx512_tile_of(10, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 11:
-            gemm_avx512_tile_of(11, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx512_tile_of(11, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         default:
-            gemm_avx512_tile_of(GEMM_AVX512_MR, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_avx512_tile_of(GEMM_AVX512_MR, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
     }
 }
@@ -177,6 +186,127 @@ static inline void gemm_avx512_pack_transposed(const float *bt, size_t bt_stride
                 _mm512_store_ps(to + (p + j) * GEMM_AVX512_NR, _mm512_mul_ps(column[j], factor));
             }
         }
+    }
+}
+
+/// Packs B [depth, cols] at any alignment. `packed` is 64-byte aligned and gemm_packed_count()
+/// long.
+static inline void gemm_avx512_pack(const float *b, size_t b_stride, size_t cols, size_t depth,
+                                    float *packed) {
+    // Row by row, as B lies in memory; the panels are written side by side.
+    for (size_t p = 0; p < depth; p++) {
+        const float *from = b + p * b_stride;
+        float *to = packed + p * GEMM_AVX512_NR;
+        size_t col = 0;
+        for (; col + GEMM_AVX512_NR <= cols; col += GEMM_AVX512_NR) {
+            _mm512_store_ps(to + col * depth, _mm512_loadu_ps(from + col));
+            _mm512_store_ps(to + col * depth + 16, _mm512_loadu_ps(from + col + 16));
+        }
+        for (size_t v = 0; col + v * 16 < gemm_packed_count(1, cols, GEMM_AVX512_NR); v++) {
+            const size_t left = col + v * 16 < cols ? cols - col - v * 16 : 0;
+            __m512 x = _mm512_setzero_ps();
+            if (left > 0) {
+                x = _mm512_maskz_loadu_ps(vec_avx512_mask(left < 16 ? left : 16),
+                                          from + col + v * 16);
+            }
+            _mm512_store_ps(to + col * depth + v * 16, x);
+        }
+    }
+}
+
+/// A slice of gemm_avx512_row(): `vectors` of 16 columns, a constant where it is called, the last
+/// of them under the mask `last`.
+__attribute__((always_inline)) static inline void gemm_avx512_row_of(const size_t vectors,
+                                                                     __mmask16 last, size_t depth,
+                                                                     const float *a, const float *b,
+                                                                     size_t b_stride, bool add,
+                                                                     float *c) {
+    __m512 sum[8];
+#pragma GCC unroll 8
+    for (size_t v = 0; v < 8 && v < vectors; v++) {
+        const __mmask16 mask = v + 1 == vectors ? last : (__mmask16)0xffff;
+        sum[v] = add ? _mm512_maskz_loadu_ps(mask, c + v * 16) : _mm512_setzero_ps();
+    }
+    for (size_t p = 0; p < depth; p++) {
+        const __m512 x = _mm512_set1_ps(a[p]);
+        const float *row = b + p * b_stride;
+#pragma GCC unroll 8
+        for (size_t v = 0; v < 8 && v < vectors; v++) {
+            const __m512 y = v + 1 == vectors ? _mm512_maskz_loadu_ps(last, row + v * 16)
+                                              : _mm512_loadu_ps(row + v * 16);
+            sum[v] = _mm512_fmadd_ps(x, y, sum[v]);
+        }
+    }
+#pragma GCC unroll 8
+    for (size_t v = 0; v < 8 && v < vectors; v++) {
+        _mm512_mask_storeu_ps(c + v * 16, v + 1 == vectors ? last : (__mmask16)0xffff, sum[v]);
+    }
+}
+
+/// Computes one row, C [cols] = A [depth] * B [depth, cols], or C += that with `add`, from a B that
+/// is not packed. The same bits as the tile's: 128 columns at a time, then 64 and 16.
+static inline void gemm_avx512_row(size_t cols, size_t depth, const float *a, const float *b,
+                                   size_t b_stride, bool add, float *c) {
+    size_t col = 0;
+    for (; col + 128 <= cols; col += 128) {
+        gemm_avx512_row_of(8, 0xffff, depth, a, b + col, b_stride, add, c + col);
+    }
+    if (col + 64 <= cols) {
+        gemm_avx512_row_of(4, 0xffff, depth, a, b + col, b_stride, add, c + col);
+        col += 64;
+    }
+    for (; col < cols; col += 16) {
+        gemm_avx512_row_of(1, vec_avx512_mask(cols - col < 16 ? cols - col : 16), depth, a, b + col,
+                           b_stride, add, c + col);
+    }
+}
+
+/// Computes alpha times the products of one row with `count` rows of bt, none of them packed:
+/// c[j] = alpha * sum_p a[p] * bt[j][p]. `fetch` tells that bt is far away. Four rows at a time,
+/// each summed in 16 lanes.
+static inline void gemm_avx512_dots(size_t count, size_t depth, const float *a, const float *bt,
+                                    size_t bt_stride, float alpha, bool fetch, float *c) {
+    const __mmask16 last = vec_avx512_mask(depth % 16);
+    for (size_t j = 0; j < count; j += 4) {
+        const size_t rows = count - j < 4 ? count - j : 4;
+        const float *row[4];
+        __m512 sum[4];
+        __m256 half[4];
+#pragma GCC unroll 4
+        for (size_t i = 0; i < 4; i++) {
+            row[i] = bt + (j + (i < rows ? i : 0)) * bt_stride;
+            sum[i] = _mm512_setzero_ps();
+        }
+        if (fetch && count - j >= 12) {
+            // 4 rows at once are 4 streams, which a hardware prefetcher follows worse than one.
+            gemm_prefetch(4, depth, bt + (j + 8) * bt_stride, bt_stride);
+        }
+        size_t p = 0;
+        for (; p + 16 <= depth; p += 16) {
+            const __m512 x = _mm512_loadu_ps(a + p);
+#pragma GCC unroll 4
+            for (size_t i = 0; i < 4; i++) {
+                sum[i] = _mm512_fmadd_ps(x, _mm512_loadu_ps(row[i] + p), sum[i]);
+            }
+        }
+        if (p < depth) {
+            const __m512 x = _mm512_maskz_loadu_ps(last, a + p);
+#pragma GCC unroll 4
+            for (size_t i = 0; i < 4; i++) {
+                sum[i] = _mm512_fmadd_ps(x, _mm512_maskz_loadu_ps(last, row[i] + p), sum[i]);
+            }
+        }
+#pragma GCC unroll 4
+        for (size_t i = 0; i < 4; i++) {
+            half[i] =
+                _mm256_add_ps(_mm512_castps512_ps256(sum[i]), _mm512_extractf32x8_ps(sum[i], 1));
+        }
+        const __m256 pairs =
+            _mm256_hadd_ps(_mm256_hadd_ps(half[0], half[1]), _mm256_hadd_ps(half[2], half[3]));
+        const __m128 sums =
+            _mm_mul_ps(_mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps(pairs, 1)),
+                       _mm_set1_ps(alpha));
+        _mm512_mask_storeu_ps(c + j, vec_avx512_mask(rows), _mm512_castps128_ps512(sums));
     }
 }
 

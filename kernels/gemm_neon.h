@@ -20,14 +20,22 @@ enum { GEMM_NEON_MR = 8, GEMM_NEON_NR = 8 };
 __attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t rows, size_t cols,
                                                                     size_t depth, const float *a,
                                                                     size_t a_stride,
-                                                                    const float *panel, float *c,
-                                                                    size_t c_stride) {
+                                                                    const float *panel, bool add,
+                                                                    float *c, size_t c_stride) {
     float32x4_t sum[GEMM_NEON_MR][2];
     float32x4_t x[GEMM_NEON_MR];
 #pragma GCC unroll 8
     for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
+        const float *from = c + r * c_stride;
         sum[r][0] = vdupq_n_f32(0.0f);
         sum[r][1] = vdupq_n_f32(0.0f);
+        if (add) {
+            sum[r][0] = cols < 4 ? vec_neon_load_tail(from, cols, 0.0f) : vld1q_f32(from);
+        }
+        if (add && cols > 4) {
+            sum[r][1] = cols < GEMM_NEON_NR ? vec_neon_load_tail(from + 4, cols - 4, 0.0f)
+                                            : vld1q_f32(from + 4);
+        }
     }
     size_t p = 0;
     for (; p + 4 <= depth; p += 4) {
@@ -95,33 +103,37 @@ __attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t
     }
 }
 
-/// gemm_tile_fn of this level.
-static inline void gemm_neon_tile(size_t rows, size_t cols, size_t depth, const float *a,
-                                  size_t a_stride, const float *panel, float *c, size_t c_stride) {
+/// gemm_tile_fn of this level. Always inlined, so that what is constant where it is
+/// called is so in here.
+__attribute__((always_inline)) static inline void gemm_neon_tile(size_t rows, size_t cols,
+                                                                 size_t depth, const float *a,
+                                                                 size_t a_stride,
+                                                                 const float *panel, bool add,
+                                                                 float *c, size_t c_stride) {
     switch (rows) {
         case 1:
-            gemm_neon_tile_of(1, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_neon_tile_of(1, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 2:
-            gemm_neon_tile_of(2, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_neon_tile_of(2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 3:
-            gemm_neon_tile_of(3, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_neon_tile_of(3, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 4:
-            gemm_neon_tile_of(4, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_neon_tile_of(4, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 5:
-            gemm_neon_tile_of(5, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_neon_tile_of(5, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 6:
-            gemm_neon_tile_of(6, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_neon_tile_of(6, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 7:
-            gemm_neon_tile_of(7, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_neon_tile_of(7, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         default:
-            gemm_neon_tile_of(GEMM_NEON_MR, cols, depth, a, a_stride, panel, c, c_stride);
+            gemm_neon_tile_of(GEMM_NEON_MR, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
     }
 }
@@ -163,6 +175,123 @@ static inline void gemm_neon_pack_transposed(const float *bt, size_t bt_stride, 
             gemm_neon_transpose(row, column);
             for (size_t j = 0; j < width; j++) {
                 vst1q_f32(to + (p + j) * GEMM_NEON_NR, vmulq_n_f32(column[j], alpha));
+            }
+        }
+    }
+}
+
+/// Packs B [depth, cols] at any alignment. `packed` is 64-byte aligned and gemm_packed_count()
+/// long.
+static inline void gemm_neon_pack(const float *b, size_t b_stride, size_t cols, size_t depth,
+                                  float *packed) {
+    // Row by row, as B lies in memory; the panels are written side by side.
+    for (size_t p = 0; p < depth; p++) {
+        const float *from = b + p * b_stride;
+        float *to = packed + p * GEMM_NEON_NR;
+        size_t col = 0;
+        for (; col + GEMM_NEON_NR <= cols; col += GEMM_NEON_NR) {
+            vst1q_f32(to + col * depth, vld1q_f32(from + col));
+            vst1q_f32(to + col * depth + 4, vld1q_f32(from + col + 4));
+        }
+        for (size_t v = 0; col + v * 4 < gemm_packed_count(1, cols, GEMM_NEON_NR); v++) {
+            const size_t left = col + v * 4 < cols ? cols - col - v * 4 : 0;
+            const float *at = from + (left > 0 ? col + v * 4 : 0);
+            vst1q_f32(to + col * depth + v * 4,
+                      left < 4 ? vec_neon_load_tail(at, left, 0.0f) : vld1q_f32(at));
+        }
+    }
+}
+
+/// A slice of gemm_neon_row(): `vectors` of 4 columns, a constant where it is called.
+__attribute__((always_inline)) static inline void gemm_neon_row_of(const size_t vectors,
+                                                                   size_t depth, const float *a,
+                                                                   const float *b, size_t b_stride,
+                                                                   bool add, float *c) {
+    float32x4_t sum[16];
+#pragma GCC unroll 16
+    for (size_t v = 0; v < 16 && v < vectors; v++) {
+        sum[v] = add ? vld1q_f32(c + v * 4) : vdupq_n_f32(0.0f);
+    }
+    for (size_t p = 0; p < depth; p++) {
+        const float32x4_t x = vld1q_dup_f32(a + p);
+        const float *row = b + p * b_stride;
+#pragma GCC unroll 16
+        for (size_t v = 0; v < 16 && v < vectors; v++) {
+            sum[v] = vfmaq_f32(sum[v], vld1q_f32(row + v * 4), x);
+        }
+    }
+#pragma GCC unroll 16
+    for (size_t v = 0; v < 16 && v < vectors; v++) {
+        vst1q_f32(c + v * 4, sum[v]);
+    }
+}
+
+/// Computes one row, C [cols] = A [depth] * B [depth, cols], or C += that with `add`, from a B that
+/// is not packed. The same bits as the tile's: 64 columns at a time, then 16, 4 and the rest.
+static inline void gemm_neon_row(size_t cols, size_t depth, const float *a, const float *b,
+                                 size_t b_stride, bool add, float *c) {
+    size_t col = 0;
+    for (; col + 64 <= cols; col += 64) {
+        gemm_neon_row_of(16, depth, a, b + col, b_stride, add, c + col);
+    }
+    for (; col + 16 <= cols; col += 16) {
+        gemm_neon_row_of(4, depth, a, b + col, b_stride, add, c + col);
+    }
+    for (; col + 4 <= cols; col += 4) {
+        gemm_neon_row_of(1, depth, a, b + col, b_stride, add, c + col);
+    }
+    if (col < cols) {
+        float32x4_t sum = vec_neon_load_tail(c + col, add ? cols - col : 0, 0.0f);
+        for (size_t p = 0; p < depth; p++) {
+            const float32x4_t y = vec_neon_load_tail(b + p * b_stride + col, cols - col, 0.0f);
+            sum = vfmaq_f32(sum, y, vld1q_dup_f32(a + p));
+        }
+        vec_neon_store_tail(c + col, sum, cols - col);
+    }
+}
+
+/// Computes alpha times the products of one row with `count` rows of bt, none of them packed:
+/// c[j] = alpha * sum_p a[p] * bt[j][p]. `fetch` tells that bt is far away. Eight rows at a time,
+/// each summed in 4 lanes.
+static inline void gemm_neon_dots(size_t count, size_t depth, const float *a, const float *bt,
+                                  size_t bt_stride, float alpha, bool fetch, float *c) {
+    for (size_t j = 0; j < count; j += 8) {
+        const size_t rows = count - j < 8 ? count - j : 8;
+        const float *row[8];
+        float32x4_t sum[8];
+#pragma GCC unroll 8
+        for (size_t i = 0; i < 8; i++) {
+            row[i] = bt + (j + (i < rows ? i : 0)) * bt_stride;
+            sum[i] = vdupq_n_f32(0.0f);
+        }
+        if (fetch && count - j >= 24) {
+            // 8 rows at once are 8 streams, which a hardware prefetcher follows worse than one.
+            gemm_prefetch(8, depth, bt + (j + 16) * bt_stride, bt_stride);
+        }
+        size_t p = 0;
+        for (; p + 4 <= depth; p += 4) {
+            const float32x4_t x = vld1q_f32(a + p);
+#pragma GCC unroll 8
+            for (size_t i = 0; i < 8; i++) {
+                sum[i] = vfmaq_f32(sum[i], x, vld1q_f32(row[i] + p));
+            }
+        }
+        if (p < depth) {
+            const float32x4_t x = vec_neon_load_tail(a + p, depth - p, 0.0f);
+#pragma GCC unroll 8
+            for (size_t i = 0; i < 8; i++) {
+                sum[i] = vfmaq_f32(sum[i], x, vec_neon_load_tail(row[i] + p, depth - p, 0.0f));
+            }
+        }
+#pragma GCC unroll 2
+        for (size_t i = 0; i < 8; i += 4) {
+            const float32x4_t sums = vmulq_n_f32(
+                vpaddq_f32(vpaddq_f32(sum[i], sum[i + 1]), vpaddq_f32(sum[i + 2], sum[i + 3])),
+                alpha);
+            if (rows >= i + 4) {
+                vst1q_f32(c + j + i, sums);
+            } else if (rows > i) {
+                vec_neon_store_tail(c + j + i, sums, rows - i);
             }
         }
     }

@@ -8,6 +8,7 @@
 #define QK_MR GEMM_AVX2_MR
 #define QK_NR GEMM_AVX2_NR
 #define QK_PACK_TRANSPOSED gemm_avx2_pack_transposed
+#define QK_DOTS gemm_avx2_dots
 #include "qk_packed.inl"
 
 const struct mha_kernel qk_f32_avx2_3x32 = {
@@ -16,7 +17,7 @@ const struct mha_kernel qk_f32_avx2_3x32 = {
     .dtype = "f32",
     .isa = "avx2",
     .tag = "3x32",
-    .summary = "packed K, register tile 3 x 32",
+    .summary = "packed K, register tile 3 x 32; K as it is for one query",
     .run = {.qk = run},
     .pack = {.qk = pack},
     .packed_bytes = packed_bytes,

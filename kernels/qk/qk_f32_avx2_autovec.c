@@ -1,8 +1,8 @@
 /// qk as the compiler vectorises it at the AVX2 level: the baseline of the hand-written variants.
 ///
 /// Algorithm, error bound and tails: qk_autovec.inl.
-#define QK_ROWS 6
-#define QK_KEYS 16
+#define GEMM_ROWS 6
+#define GEMM_COLS 16
 #include "qk_autovec.inl"
 
 const struct mha_kernel qk_f32_avx2_autovec = {
@@ -15,6 +15,6 @@ const struct mha_kernel qk_f32_avx2_autovec = {
     .run = {.qk = run},
     .pack = {.qk = pack},
     .packed_bytes = packed_bytes,
-    .row_multiple = QK_ROWS,
-    .step = QK_KEYS,
+    .row_multiple = GEMM_ROWS,
+    .step = GEMM_COLS,
 };

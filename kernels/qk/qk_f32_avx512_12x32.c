@@ -8,6 +8,7 @@
 #define QK_MR GEMM_AVX512_MR
 #define QK_NR GEMM_AVX512_NR
 #define QK_PACK_TRANSPOSED gemm_avx512_pack_transposed
+#define QK_DOTS gemm_avx512_dots
 #include "qk_packed.inl"
 
 const struct mha_kernel qk_f32_avx512_12x32 = {
@@ -16,7 +17,7 @@ const struct mha_kernel qk_f32_avx512_12x32 = {
     .dtype = "f32",
     .isa = "avx512",
     .tag = "12x32",
-    .summary = "packed K, register tile 12 x 32",
+    .summary = "packed K, register tile 12 x 32; K as it is for one query",
     .run = {.qk = run},
     .pack = {.qk = pack},
     .packed_bytes = packed_bytes,

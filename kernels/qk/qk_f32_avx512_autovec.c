@@ -2,8 +2,8 @@
 /// variants.
 ///
 /// Algorithm, error bound and tails: qk_autovec.inl.
-#define QK_ROWS 12
-#define QK_KEYS 32
+#define GEMM_ROWS 12
+#define GEMM_COLS 32
 #include "qk_autovec.inl"
 
 const struct mha_kernel qk_f32_avx512_autovec = {
@@ -16,6 +16,6 @@ const struct mha_kernel qk_f32_avx512_autovec = {
     .run = {.qk = run},
     .pack = {.qk = pack},
     .packed_bytes = packed_bytes,
-    .row_multiple = QK_ROWS,
-    .step = QK_KEYS,
+    .row_multiple = GEMM_ROWS,
+    .step = GEMM_COLS,
 };

@@ -8,6 +8,7 @@
 #define QK_MR GEMM_NEON_MR
 #define QK_NR GEMM_NEON_NR
 #define QK_PACK_TRANSPOSED gemm_neon_pack_transposed
+#define QK_DOTS gemm_neon_dots
 #include "qk_packed.inl"
 
 const struct mha_kernel qk_f32_neon_8x8 = {
@@ -16,7 +17,7 @@ const struct mha_kernel qk_f32_neon_8x8 = {
     .dtype = "f32",
     .isa = "neon",
     .tag = "8x8",
-    .summary = "packed K, register tile 8 x 8",
+    .summary = "packed K, register tile 8 x 8; K as it is for one query",
     .run = {.qk = run},
     .pack = {.qk = pack},
     .packed_bytes = packed_bytes,

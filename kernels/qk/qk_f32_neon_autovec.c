@@ -1,8 +1,8 @@
 /// qk as the compiler vectorises it at the NEON level: the baseline of the hand-written variants.
 ///
 /// Algorithm, error bound and tails: qk_autovec.inl.
-#define QK_ROWS 8
-#define QK_KEYS 8
+#define GEMM_ROWS 8
+#define GEMM_COLS 8
 #include "qk_autovec.inl"
 
 const struct mha_kernel qk_f32_neon_autovec = {
@@ -15,6 +15,6 @@ const struct mha_kernel qk_f32_neon_autovec = {
     .run = {.qk = run},
     .pack = {.qk = pack},
     .packed_bytes = packed_bytes,
-    .row_multiple = QK_ROWS,
-    .step = QK_KEYS,
+    .row_multiple = GEMM_ROWS,
+    .step = GEMM_COLS,
 };

@@ -1,0 +1,14 @@
+/// out_proj in plain C: rows of w, each times an element of x, added up.
+///
+/// Algorithm and error bound: proj_scalar.inl.
+#include "proj_scalar.inl"
+
+const struct mha_kernel out_proj_f32_scalar_axpy = {
+    .name = "out_proj_f32_scalar_axpy",
+    .op = "out_proj",
+    .dtype = "f32",
+    .isa = "scalar",
+    .tag = "axpy",
+    .summary = "plain C, row by row of w",
+    .run = {.out_proj = run},
+};

@@ -1,0 +1,25 @@
+/// pv at the AVX2 level: V packed in panels of 32 columns, register tile 3 x 32.
+///
+/// Algorithm, error bound and tails: pv_packed.inl; registers: gemm_avx2.h.
+#include "gemm_avx2.h"
+
+#define PV_TILE gemm_avx2_tile
+#define PV_MR GEMM_AVX2_MR
+#define PV_NR GEMM_AVX2_NR
+#define PV_PACK gemm_avx2_pack
+#define PV_ROW gemm_avx2_row
+#include "pv_packed.inl"
+
+const struct mha_kernel pv_f32_avx2_3x32 = {
+    .name = "pv_f32_avx2_3x32",
+    .op = "pv",
+    .dtype = "f32",
+    .isa = "avx2",
+    .tag = "3x32",
+    .summary = "packed V, register tile 3 x 32; V as it is for one query",
+    .run = {.pv = run},
+    .pack = {.pv = pack},
+    .packed_bytes = packed_bytes,
+    .row_multiple = PV_MR,
+    .step = PV_NR,
+};

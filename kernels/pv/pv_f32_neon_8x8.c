@@ -1,0 +1,25 @@
+/// pv at the NEON level: V packed in panels of 8 columns, register tile 8 x 8.
+///
+/// Algorithm, error bound and tails: pv_packed.inl; registers: gemm_neon.h.
+#include "gemm_neon.h"
+
+#define PV_TILE gemm_neon_tile
+#define PV_MR GEMM_NEON_MR
+#define PV_NR GEMM_NEON_NR
+#define PV_PACK gemm_neon_pack
+#define PV_ROW gemm_neon_row
+#include "pv_packed.inl"
+
+const struct mha_kernel pv_f32_neon_8x8 = {
+    .name = "pv_f32_neon_8x8",
+    .op = "pv",
+    .dtype = "f32",
+    .isa = "neon",
+    .tag = "8x8",
+    .summary = "packed V, register tile 8 x 8; V as it is for one query",
+    .run = {.pv = run},
+    .pack = {.pv = pack},
+    .packed_bytes = packed_bytes,
+    .row_multiple = PV_MR,
+    .step = PV_NR,
+};
