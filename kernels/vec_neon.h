@@ -69,4 +69,30 @@ static inline float32x4_t vec_neon_exp(float32x4_t d) {
     return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(e), tiny));
 }
 
+/// Computes 2^d for d <= 0, -inf (exactly 0) or NaN (NaN). Error <= 2.06 ULP (every f32 was tried
+/// against double, in a model whose bits equal those of this code); 0 where 2^d < 2^-126. As
+/// vec_neon_exp(), but the reduction is exact and takes no multiplication.
+static inline float32x4_t vec_neon_exp2(float32x4_t d) {
+    // See vec_neon_exp().
+    const float32x4_t magic = vdupq_n_f32(0x1.8000fep+23f);
+    // The polynomial of vec_neon_exp() in r ln 2.
+    const float32x4_t c1 = vdupq_n_f32(0x1.62e42ap-1f);
+    const float32x4_t c2 = vdupq_n_f32(0x1.ebf9bap-3f);
+    const float32x4_t c3 = vdupq_n_f32(0x1.c6b758p-5f);
+    const float32x4_t c4 = vdupq_n_f32(0x1.3ceafap-7f);
+    const float32x4_t c5 = vdupq_n_f32(0x1.5bb99ep-10f);
+    // False for a NaN, which so stays one.
+    const uint32x4_t tiny = vcltq_f32(d, vdupq_n_f32(-126.0f));
+
+    const float32x4_t t = vaddq_f32(d, magic);
+    const float32x4_t scale = vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23));
+    const float32x4_t r = vsubq_f32(d, vsubq_f32(t, magic));
+    float32x4_t p = vfmaq_f32(c4, c5, r);
+    p = vfmaq_f32(c3, p, r);
+    p = vfmaq_f32(c2, p, r);
+    p = vfmaq_f32(c1, p, r);
+    const float32x4_t e = vfmaq_f32(scale, vmulq_f32(scale, r), p);
+    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(e), tiny));
+}
+
 #endif

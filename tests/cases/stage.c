@@ -5,13 +5,15 @@
 
 #include "catalogue.h"
 #include "data.h"
+#include "pipeline.h"
 #include "team.h"
 
 const struct kernel_table *stage_kernels(void) {
     static struct kernel_table table;
     if (table.count == 0) {
         char error[1024];
-        if (!library_load(&table, 0, NULL, error, sizeof(error))) {
+        if (!library_load(&table, 0, NULL, error, sizeof(error)) ||
+            !pipeline_add(&table, 0, NULL, error, sizeof(error))) {
             fail_msg("%s", error);
         }
     }
@@ -73,9 +75,7 @@ const struct tensor *stage_output(const struct stage *stage) {
 }
 
 bool stage_run(struct stage *stage, const struct mha_kernel *kernel) {
-    const struct mha_mask mask = problem_mask(&stage->problem, 0);
-    const char *why_not = NULL;
-    if (kernel->supports != NULL && !kernel->supports(&stage->problem.shape, &mask, &why_not)) {
+    if (!pipeline_supports(kernel, &stage->problem, stage->why, sizeof(stage->why))) {
         return false;
     }
     struct buffer *out = &stage->buffers[stage->count - 1];

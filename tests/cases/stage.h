@@ -25,7 +25,7 @@ struct stage {
     char why[700];  ///< What was wrong with the last run.
 };
 
-/// Gets the kernels of the built-in library and the peers.
+/// Gets the kernels of the built-in library and the peers, and the pipelines over them.
 const struct kernel_table *stage_kernels(void);
 
 /// Gets the `index`'th kernel of an op that runs on this CPU; NULL behind the last one.

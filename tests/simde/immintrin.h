@@ -94,4 +94,32 @@ static inline float mha_simde_reduce_add_ps(__m512 a) {
 #undef _mm512_reduce_add_ps
 #define _mm512_reduce_add_ps(a) mha_simde_reduce_add_ps(a)
 
+/// Products less c in the even lanes, plus c in the odd ones, each rounded once.
+static inline __m512 mha_simde_fmaddsub_ps(__m512 a, __m512 b, __m512 c) {
+    float x[16], y[16], z[16];
+    __builtin_memcpy(x, &a, sizeof(x));
+    __builtin_memcpy(y, &b, sizeof(y));
+    __builtin_memcpy(z, &c, sizeof(z));
+    for (size_t i = 0; i < 16; i++) {
+        z[i] = __builtin_fmaf(x[i], y[i], i % 2 == 0 ? -z[i] : z[i]);
+    }
+    __builtin_memcpy(&c, z, sizeof(z));
+    return c;
+}
+#undef _mm512_fmaddsub_ps
+#define _mm512_fmaddsub_ps(a, b, c) mha_simde_fmaddsub_ps(a, b, c)
+
+/// Two bits of the index for each lane of a group of four, the same in every group.
+static inline __m512 mha_simde_permute_ps(__m512 a, int index) {
+    float lanes[16], permuted[16];
+    __builtin_memcpy(lanes, &a, sizeof(lanes));
+    for (size_t i = 0; i < 16; i++) {
+        permuted[i] = lanes[i / 4 * 4 + ((index >> (i % 4 * 2)) & 3)];
+    }
+    __builtin_memcpy(&a, permuted, sizeof(permuted));
+    return a;
+}
+#undef _mm512_permute_ps
+#define _mm512_permute_ps(a, index) mha_simde_permute_ps(a, index)
+
 #endif

@@ -1,0 +1,517 @@
+/// sdpa over the packed GEMM and the vectors of one ISA: packed_bytes(), workspace_bytes(), pack()
+/// and run() of the hand-written variants. Includers define SDPA_TILE, SDPA_MR, SDPA_NR,
+/// SDPA_PACK_TRANSPOSED, SDPA_PACK and the block, SDPA_QUERIES (a multiple of SDPA_MR) by SDPA_KEYS
+/// (a multiple of SDPA_NR); include one of lanes_<isa>.h, and define beyond it
+///
+///   lanes_max(a, b)          the larger, b where a is NaN
+///   lanes_keep(v, n, fill)   the first n lanes of v, all from LANES on; `fill` in the others
+///   lanes_exp2(d)            2^d for d <= 0 or NaN, exactly 0 at -inf
+///   lanes_reduce_max(v), lanes_reduce_add(v)
+///   lanes_store_sums(p, v, factor)  p[i] = factor * the sum of the lanes of v[i], i < SUMS
+///
+/// Algorithm: Dao et al. 2022 (arXiv:2205.14135), algorithm 1, with the sums divided once, at the
+/// end. K of a kv head is packed once, transposed and multiplied by scale * log2(e), and V as it
+/// is, both in panels of SDPA_NR columns. Exponentials are to base 2, whose reduction is exact. For
+/// a block of queries, blocks of keys pass one after the other: a product writes their scores into
+/// the workspace; each row takes its maximum, and where that exceeds the largest score so far
+/// scales down what it has summed (the online softmax of Milakov and Gimelshein 2018,
+/// arXiv:1805.02867); the scores become exponentials in place; a second product adds these times V
+/// to the row's sums, in the workspace too. Tiles of scores that no row sees are left out, and
+/// every row's products with V begin and end exactly at its visible keys: what it does not see is
+/// not read into its result, NaN or not.
+///
+/// Few queries, as in decoding, are bound by reading K and V: these are then read once and where
+/// they are, the scores being dot products along head_dim.
+///
+/// A row's result depends on nothing but the row: blocks of keys begin at multiples of their size,
+/// an element of a tile is one chain of multiply-adds whatever the tile, and rows meet in no sum.
+/// The bits are the same however the queries are cut into items.
+///
+/// Error: that which harness/ops/sdpa.c derives, at the ULP that the ISA's exp2 claims.
+/// Tail: head_dim by zeros in the packed panels, and exact loads and stores of q, k, v and o.
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "mha_kernel.h"
+#include "sdpa/sdpa_bias.h"
+#include "softmax/softmax_rows.h"
+
+/// Queries times heads of a group up to which K and V are read where they are: fewer than pay for
+/// the packing.
+enum { FEW_QUERIES = 8 };
+
+/// Keys of a block then: their K and V stay in L1 for all queries at head sizes up to 128.
+enum { FEW_KEYS = 32 };
+
+/// Keys whose scores are summed at a time: as many independent chains as hide the latency.
+enum { SUMS = 8 };
+
+/// Vectors of V that are summed at a time, for the same reason.
+enum { CHAINS = 8 };
+
+/// Floats between rows of scores beyond the keys of a block: room for a whole vector at a row's
+/// end, and rows do not fall into the same sets of a cache.
+enum { PAD = 16 };
+
+/// Scores are in units of log2(e).
+#define SDPA_LOG2_E 0x1.715476p+0f
+
+struct query {
+    struct mha_span span;  ///< Visible keys.
+    size_t head;           ///< In the group.
+    size_t row;            ///< In the sequence.
+    const float *q;
+    float *o;
+};
+
+/// A block of queries and its pieces of the workspace.
+struct block {
+    const struct mha_sdpa_args *args;
+    size_t count;
+    struct query query[SDPA_QUERIES];  ///< Spans in ascending order, if packed.
+    size_t q_stride;                   ///< Of consecutive queries; packed only.
+    size_t width;                      ///< Row length of `sums`: head_dim in whole panels.
+    size_t s_stride;
+    float *s;        ///< [queries][s_stride] scores, then their exponentials.
+    float *sums;     ///< [queries][width]
+    float *largest;  ///< [queries] largest score so far.
+    float *total;    ///< [queries] sum of the exponentials.
+    float *t5;       ///< [heads][SDPA_T5_ENTRIES]
+};
+
+static inline size_t sdpa_min(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+static inline size_t padded(size_t head_dim) {
+    return gemm_packed_count(1, head_dim, SDPA_NR);
+}
+
+static bool packs(const struct mha_shape *shape) {
+    return shape->seq_q * (shape->heads / shape->kv_heads) > FEW_QUERIES;
+}
+
+static size_t packed_bytes(const struct mha_shape *shape) {
+    return !packs(shape) ? 0
+                         : (gemm_packed_count(shape->head_dim, shape->seq_kv, SDPA_NR) +
+                            gemm_packed_count(shape->seq_kv, shape->head_dim, SDPA_NR)) *
+                               sizeof(float);
+}
+
+static size_t workspace_bytes(const struct mha_shape *shape) {
+    const size_t queries = packs(shape) ? SDPA_QUERIES : FEW_QUERIES;
+    const size_t keys = (packs(shape) ? SDPA_KEYS : FEW_KEYS) + PAD;
+    return (queries * (keys + padded(shape->head_dim) + 2) +
+            shape->heads / shape->kv_heads * SDPA_T5_ENTRIES) *
+           sizeof(float);
+}
+
+static void pack(const struct mha_sdpa_args *args, void *packed) {
+    float *const k = packed;
+    float *const v = k + gemm_packed_count(args->head_dim, args->seq_kv, SDPA_NR);
+    SDPA_PACK_TRANSPOSED(args->k, args->k_stride, args->seq_kv, args->head_dim,
+                         args->scale * SDPA_LOG2_E, k);
+    SDPA_PACK(args->v, args->v_stride, args->head_dim, args->seq_kv, v);
+}
+
+/// The part of a query's span that lies in a block of keys, counted from its first.
+static inline struct mha_span span_within(struct mha_span span, size_t first, size_t keys) {
+    const size_t begin = span.begin > first ? span.begin - first : 0;
+    const size_t end = span.end > first ? span.end - first : 0;
+    return (struct mha_span){sdpa_min(begin, keys), sdpa_min(end, keys)};
+}
+
+static inline void add_alibi(float *s, size_t n, float slope, float distance) {
+    const lanes steep = lanes_set(slope), step = lanes_set(LANES);
+    lanes at = lanes_add(lanes_set(distance), lanes_index());
+    for (size_t i = 0; i < n; i += LANES) {
+        lanes_store(s + i, lanes_fnma(steep, lanes_abs(at), lanes_load(s + i, LANES)), LANES);
+        at = lanes_add(at, step);
+    }
+}
+
+static inline void add_t5(float *s, size_t n, const float *table, ptrdiff_t distance) {
+    for (size_t i = 0; i < n; i += LANES) {
+        const lanes bias = lanes_load(sdpa_t5_at(table, distance + (ptrdiff_t)i), LANES);
+        lanes_store(s + i, lanes_add(lanes_load(s + i, LANES), bias), LANES);
+    }
+}
+
+/// Gets the largest of s[0 ... n), NaN left out; -inf when there is none.
+static inline float largest_of(const float *s, size_t n) {
+    const lanes lowest = lanes_set(-INFINITY);
+    lanes m0 = lowest, m1 = lowest, m2 = lowest, m3 = lowest;
+    size_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        m0 = lanes_max(lanes_load(s + i, LANES), m0);
+        m1 = lanes_max(lanes_load(s + i + LANES, LANES), m1);
+        m2 = lanes_max(lanes_load(s + i + 2 * LANES, LANES), m2);
+        m3 = lanes_max(lanes_load(s + i + 3 * LANES, LANES), m3);
+    }
+    for (; i < n; i += LANES) {
+        m0 = lanes_max(lanes_keep(lanes_load(s + i, LANES), n - i, lowest), m0);
+    }
+    return lanes_reduce_max(lanes_max(lanes_max(m0, m1), lanes_max(m2, m3)));
+}
+
+/// Replaces s[0 ... n) by the exponentials of their distances to `reference` and gets their sum.
+static inline float exponentials(float *s, size_t n, float reference) {
+    const lanes lowest = lanes_set(-INFINITY), from = lanes_set(reference);
+    lanes s0 = lanes_set(0.0f), s1 = s0;
+    size_t i = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        const lanes e0 = lanes_exp2(lanes_sub(lanes_load(s + i, LANES), from));
+        const lanes e1 = lanes_exp2(lanes_sub(lanes_load(s + i + LANES, LANES), from));
+        lanes_store(s + i, e0, LANES);
+        lanes_store(s + i + LANES, e1, LANES);
+        s0 = lanes_add(s0, e0);
+        s1 = lanes_add(s1, e1);
+    }
+    for (; i < n; i += LANES) {
+        const lanes v = lanes_keep(lanes_load(s + i, LANES), n - i, lowest);
+        const lanes e = lanes_exp2(lanes_sub(v, from));
+        lanes_store(s + i, e, LANES);
+        s0 = lanes_add(s0, e);
+    }
+    return lanes_reduce_add(lanes_add(s0, s1));
+}
+
+/// Turns the visible scores of query `r` in the block of keys from `first` on into exponentials,
+/// and brings what the query has summed to the same reference.
+static inline void weights_of(const struct block *b, size_t r, size_t first, size_t keys) {
+    const struct mha_sdpa_args *args = b->args;
+    const struct query *query = &b->query[r];
+    const struct mha_span span = span_within(query->span, first, keys);
+    if (span.begin >= span.end) {
+        return;
+    }
+    float *s = b->s + r * b->s_stride + span.begin;
+    const size_t n = span.end - span.begin;
+    if (args->bias.kind != MHA_BIAS_NONE) {
+        const ptrdiff_t distance = sdpa_distance(&args->bias, query->row, first + span.begin);
+        if (args->bias.kind == MHA_BIAS_ALIBI) {
+            add_alibi(s, n, args->bias.slopes[query->head] * SDPA_LOG2_E, (float)distance);
+        } else {
+            add_t5(s, n, b->t5 + query->head * SDPA_T5_ENTRIES, distance);
+        }
+    }
+    const float before = b->largest[r], now = largest_of(s, n);
+    if (now > before) {
+        b->largest[r] = now;
+        if (before != -INFINITY) {  // else nothing has been summed
+            const lanes factor = lanes_exp2(lanes_set(before - now));
+            float *sums = b->sums + r * b->width;
+            for (size_t i = 0; i < b->width; i += LANES) {
+                lanes_store(sums + i, lanes_mul(lanes_load(sums + i, LANES), factor), LANES);
+            }
+            float first_lane[LANES];
+            lanes_store(first_lane, factor, LANES);
+            b->total[r] *= first_lane[0];
+        }
+    }
+    b->total[r] += exponentials(s, n, softmax_reference(b->largest[r]));
+}
+
+/// Empties the sums of a block's queries.
+static void begin(struct block *b) {
+    memset(b->sums, 0, b->count * b->width * sizeof(*b->sums));
+    for (size_t r = 0; r < b->count; r++) {
+        b->largest[r] = -INFINITY;
+        b->total[r] = 0.0f;
+    }
+}
+
+/// Writes the results of a block's queries.
+static void finish(const struct block *b) {
+    const size_t head_dim = b->args->head_dim;
+    for (size_t r = 0; r < b->count; r++) {
+        // Zeros where nothing counts; not by a product, in which infinite values make a NaN.
+        const bool empty = b->total[r] == 0.0f;
+        const lanes factor = lanes_set(1.0f / b->total[r]);
+        const float *sums = b->sums + r * b->width;
+        float *o = b->query[r].o;
+        for (size_t i = 0; i < head_dim; i += LANES) {
+            const lanes v =
+                empty ? lanes_set(0.0f) : lanes_mul(lanes_load(sums + i, LANES), factor);
+            lanes_store(o + i, v, sdpa_min(head_dim - i, LANES));
+        }
+    }
+}
+
+/// Gets the keys that any query of the block sees.
+static struct mha_span seen_by_any(const struct block *b) {
+    struct mha_span any = {b->args->seq_kv, 0};
+    for (size_t r = 0; r < b->count; r++) {
+        const struct mha_span span = b->query[r].span;
+        if (span.begin < span.end) {
+            any.begin = sdpa_min(any.begin, span.begin);
+            any.end = span.end > any.end ? span.end : any.end;
+        }
+    }
+    return any;
+}
+
+// --- packed ------------------------------------------------------------------------------------
+
+/// A tile over whole panels. Not inlined: beside the loops around it, its own would run out of
+/// registers for addresses.
+__attribute__((noinline)) static void tile(size_t rows, size_t depth, const float *a,
+                                           size_t a_stride, const float *panel, bool add, float *c,
+                                           size_t c_stride) {
+    SDPA_TILE(rows, SDPA_NR, depth, a, a_stride, panel, add, c, c_stride);
+}
+
+/// Scores of the block's queries against keys [first, first + keys); tiles that nobody sees are
+/// left as they are.
+static void packed_scores(const struct block *b, size_t first, size_t keys) {
+    const size_t depth = b->args->head_dim;
+    const float *const k = b->args->packed;
+    for (size_t panel = 0; panel < keys; panel += SDPA_NR) {
+        const size_t from = first + panel, to = from + SDPA_NR;
+        for (size_t r = 0, height = 0; r < b->count; r += height) {
+            height = gemm_tile_rows(b->count - r, SDPA_MR);
+            if (b->query[r].span.begin < to && b->query[r + height - 1].span.end > from) {
+                tile(height, depth, b->query[r].q, b->q_stride, k + from * depth, false,
+                     b->s + r * b->s_stride + panel, b->s_stride);
+            }
+        }
+    }
+}
+
+/// Adds weights [begin, end) of the block of keys, times their values, to the sums of `rows`
+/// queries from r on. `v` is one panel of values, from the block's first key on.
+static inline void add_values(const struct block *b, size_t r, size_t rows, size_t col,
+                              const float *v, size_t from, size_t to) {
+    if (from < to) {
+        tile(rows, to - from, b->s + r * b->s_stride + from, b->s_stride, v + from * SDPA_NR, true,
+             b->sums + r * b->width + col, b->width);
+    }
+}
+
+static void packed_values(const struct block *b, size_t first, size_t keys) {
+    const struct mha_sdpa_args *args = b->args;
+    const float *const values =
+        (const float *)args->packed + gemm_packed_count(args->head_dim, args->seq_kv, SDPA_NR);
+    for (size_t col = 0; col < b->width; col += SDPA_NR) {
+        const float *const v = values + col * args->seq_kv + first * SDPA_NR;
+        for (size_t r = 0, height = 0; r < b->count; r += height) {
+            height = gemm_tile_rows(b->count - r, SDPA_MR);
+            const struct mha_span low = span_within(b->query[r].span, first, keys);
+            const struct mha_span high = span_within(b->query[r + height - 1].span, first, keys);
+            // Spans move forwards from row to row: all see what the last one sees first up to what
+            // the first one sees last. What is beside that goes row by row.
+            const size_t from = high.begin, to = low.end > from ? low.end : from;
+            if (low.begin != from || high.end != to) {
+                for (size_t i = r; i < r + height; i++) {
+                    const struct mha_span span = span_within(b->query[i].span, first, keys);
+                    add_values(b, i, 1, col, v, span.begin, sdpa_min(span.end, from));
+                }
+            }
+            add_values(b, r, height, col, v, from, to);
+            if (low.begin != from || high.end != to) {
+                for (size_t i = r; i < r + height; i++) {
+                    const struct mha_span span = span_within(b->query[i].span, first, keys);
+                    add_values(b, i, 1, col, v, span.begin > to ? span.begin : to, span.end);
+                }
+            }
+        }
+    }
+}
+
+static void packed_block(struct block *b) {
+    const struct mha_span any = seen_by_any(b);
+    begin(b);
+    for (size_t first = any.begin / SDPA_KEYS * SDPA_KEYS; first < any.end; first += SDPA_KEYS) {
+        const size_t keys = sdpa_min(any.end - first, SDPA_KEYS);
+        packed_scores(b, first, keys);
+        for (size_t r = 0; r < b->count; r++) {
+            weights_of(b, r, first, keys);
+        }
+        packed_values(b, first, keys);
+    }
+    finish(b);
+}
+
+// --- few queries -------------------------------------------------------------------------------
+
+/// Writes scale times the dot products of q with SUMS rows of k to s. Not inlined, for its loop to
+/// have the registers for its addresses.
+__attribute__((noinline)) static void dot_products(const float *q, const float *k, size_t k_stride,
+                                                   size_t depth, float scale, float *s) {
+    lanes sum[SUMS];
+#pragma GCC unroll 8
+    for (size_t t = 0; t < SUMS; t++) {
+        sum[t] = lanes_set(0.0f);
+    }
+    const float *const end = q + depth / LANES * LANES;
+    for (; q < end; q += LANES, k += LANES) {
+        const lanes x = lanes_load(q, LANES);
+#pragma GCC unroll 8
+        for (size_t t = 0; t < SUMS; t++) {
+            sum[t] = lanes_fma(x, lanes_load(k + t * k_stride, LANES), sum[t]);
+        }
+    }
+    if (depth % LANES > 0) {
+        const lanes x = lanes_load(q, depth % LANES);
+#pragma GCC unroll 8
+        for (size_t t = 0; t < SUMS; t++) {
+            sum[t] = lanes_fma(x, lanes_load(k + t * k_stride, depth % LANES), sum[t]);
+        }
+    }
+    lanes_store_sums(s, sum, scale);
+}
+
+static void few_scores(const struct block *b, size_t first, size_t keys) {
+    const struct mha_sdpa_args *args = b->args;
+    const float scale = args->scale * SDPA_LOG2_E;
+    for (size_t j = 0, count = 0; j < keys; j += count) {
+        // The last keys one by one: SUMS times the same one, of which the first counts.
+        count = keys - j < SUMS ? 1 : SUMS;
+        const float *k = (const float *)args->k + (first + j) * args->k_stride;
+        // The block's values arrive while its scores are computed.
+        for (size_t t = 0; t < count; t++) {
+            const float *v = (const float *)args->v + (first + j + t) * args->v_stride;
+            for (size_t i = 0; i < args->head_dim; i += PAD) {
+                __builtin_prefetch(v + i);
+            }
+        }
+        for (size_t r = 0; r < b->count; r++) {
+            dot_products(b->query[r].q, k, count == SUMS ? args->k_stride : 0, args->head_dim,
+                         scale, b->s + r * b->s_stride + j);
+        }
+    }
+}
+
+/// Adds weights p[0 ... n) times n rows of `vectors` whole vectors of v, a constant where this is
+/// called, to the sums.
+__attribute__((always_inline)) static inline void add_rows(const size_t vectors, const float *p,
+                                                           size_t n, const float *v,
+                                                           size_t v_stride, float *sums) {
+    lanes sum[CHAINS];
+#pragma GCC unroll 8
+    for (size_t c = 0; c < vectors; c++) {
+        sum[c] = lanes_load(sums + c * LANES, LANES);
+    }
+    for (size_t j = 0; j < n; j++) {
+        const lanes weight = lanes_set(p[j]);
+#pragma GCC unroll 8
+        for (size_t c = 0; c < vectors; c++) {
+            sum[c] = lanes_fma(weight, lanes_load(v + j * v_stride + c * LANES, LANES), sum[c]);
+        }
+    }
+#pragma GCC unroll 8
+    for (size_t c = 0; c < vectors; c++) {
+        lanes_store(sums + c * LANES, sum[c], LANES);
+    }
+}
+
+/// As add_rows(), of the last `width` < LANES elements of each row.
+static inline void add_row_ends(size_t width, const float *p, size_t n, const float *v,
+                                size_t v_stride, float *sums) {
+    lanes sum = lanes_load(sums, LANES);
+    for (size_t j = 0; j < n; j++) {
+        sum = lanes_fma(lanes_set(p[j]), lanes_load(v + j * v_stride, width), sum);
+    }
+    lanes_store(sums, sum, LANES);
+}
+
+static void few_values(const struct block *b, size_t first, size_t keys) {
+    const struct mha_sdpa_args *args = b->args;
+    const size_t head_dim = args->head_dim, stride = args->v_stride;
+    for (size_t r = 0; r < b->count; r++) {
+        const struct mha_span span = span_within(b->query[r].span, first, keys);
+        if (span.begin >= span.end) {
+            continue;
+        }
+        const float *p = b->s + r * b->s_stride + span.begin;
+        const float *v = (const float *)args->v + (first + span.begin) * stride;
+        const size_t n = span.end - span.begin;
+        float *sums = b->sums + r * b->width;
+        size_t i = 0;
+        for (; i + CHAINS * LANES <= head_dim; i += CHAINS * LANES) {
+            add_rows(CHAINS, p, n, v + i, stride, sums + i);
+        }
+        for (; i + 4 * LANES <= head_dim; i += 4 * LANES) {
+            add_rows(4, p, n, v + i, stride, sums + i);
+        }
+        for (; i + LANES <= head_dim; i += LANES) {
+            add_rows(1, p, n, v + i, stride, sums + i);
+        }
+        if (i < head_dim) {
+            add_row_ends(head_dim - i, p, n, v + i, stride, sums + i);
+        }
+    }
+}
+
+static void few_block(struct block *b) {
+    const struct mha_span any = seen_by_any(b);
+    begin(b);
+    for (size_t first = any.begin / FEW_KEYS * FEW_KEYS; first < any.end; first += FEW_KEYS) {
+        const size_t keys = sdpa_min(any.end - first, FEW_KEYS);
+        few_scores(b, first, keys);
+        for (size_t r = 0; r < b->count; r++) {
+            weights_of(b, r, first, keys);
+        }
+        few_values(b, first, keys);
+    }
+    finish(b);
+}
+
+// --- both --------------------------------------------------------------------------------------
+
+/// Makes the block of `count` queries from number `first` on, counted over rows and then heads, and
+/// computes it.
+static void run_block(struct block *b, size_t first, size_t count) {
+    const struct mha_sdpa_args *args = b->args;
+    b->count = count;
+    for (size_t r = 0; r < count; r++) {
+        const size_t head = (first + r) / args->rows, row = (first + r) % args->rows;
+        b->query[r] = (struct query){
+            .span = mha_row_span(&args->mask, args->first_row + row),
+            .head = head,
+            .row = args->first_row + row,
+            .q = (const float *)args->q + head * args->q_head_stride + row * args->q_stride,
+            .o = args->o + head * args->o_head_stride + row * args->o_stride,
+        };
+    }
+    if (args->packed) {
+        packed_block(b);
+    } else {
+        few_block(b);
+    }
+}
+
+static void run(const struct mha_sdpa_args *args, void *workspace) {
+    const size_t queries = args->heads * args->rows;
+    const size_t most = args->packed ? SDPA_QUERIES : FEW_QUERIES;
+    // One query per head is decoding: the heads of the group are then the rows of a block. Without
+    // packing it does not matter whose queries meet.
+    const bool decode = args->rows == 1;
+    const size_t run = decode || !args->packed ? queries : args->rows;
+    struct block b = {
+        .args = args,
+        .q_stride = decode ? args->q_head_stride : args->q_stride,
+        .width = padded(args->head_dim),
+        .s_stride = (args->packed ? SDPA_KEYS : FEW_KEYS) + PAD,
+        .s = workspace,
+    };
+    b.sums = b.s + most * b.s_stride;
+    b.largest = b.sums + most * b.width;
+    b.total = b.largest + most;
+    b.t5 = b.total + most;
+    if (args->bias.kind == MHA_BIAS_T5) {
+        for (size_t h = 0; h < args->heads; h++) {
+            sdpa_t5_by_distance(&args->bias, h, SDPA_LOG2_E, b.t5 + h * SDPA_T5_ENTRIES);
+        }
+    }
+    // Blocks of about the same size.
+    const size_t blocks = (run + most - 1) / most;
+    const size_t even = blocks > 0 ? (run + blocks - 1) / blocks : 0;
+    const size_t step = args->packed ? (even + SDPA_MR - 1) / SDPA_MR * SDPA_MR : even;
+    for (size_t start = 0; start < queries; start += run) {
+        for (size_t i = 0; i < run; i += step) {
+            run_block(&b, start + i, sdpa_min(run - i, step));
+        }
+    }
+}
