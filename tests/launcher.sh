@@ -124,7 +124,7 @@ expect_no_call() {
     }
 }
 needs='build-essential cmake ninja-build pkg-config libbenchmark-dev libjansson-dev'
-wants='libxsmm-dev libhwloc-dev libsqlite3-dev gnuplot-nox fonts-dejavu-core'
+wants='libxsmm-dev libopenblas-openmp-dev libdnnl-dev libsleef-dev libhwloc-dev libsqlite3-dev gnuplot-nox fonts-dejavu-core'
 apt='apt-get install -y --no-install-recommends'
 
 # Root on a bare machine: installs, configures, builds, hands over.
@@ -241,7 +241,7 @@ sed 's/^cmake:amd64 installed/cmake:amd64 config-files/' "$packages" >"$packages
 launch run
 expect_call "$apt cmake DEBIAN_FRONTEND=noninteractive"
 
-# Debian has libxsmm for amd64 only.
+# The peers are of x86 levels.
 machine arm64 0
 launch run
 expect_call "$apt $needs libhwloc-dev libsqlite3-dev gnuplot-nox fonts-dejavu-core DEBIAN_FRONTEND=noninteractive"

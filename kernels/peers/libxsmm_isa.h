@@ -29,10 +29,12 @@ static inline bool libxsmm_hold(void) {
            strcmp(libxsmm_get_target_arch(), libxsmm_cpuid_name(PEER_ARCHID)) == 0;
 }
 
-/// Tells whether rows of `n` floats are within reach of generated code, whose offsets over a block
-/// are 32-bit immediates.
+/// Longest rows, in floats, within reach of generated code, whose offsets over a block are 32-bit
+/// immediates.
+#define LIBXSMM_REACH (INT_MAX / (LIBXSMM_BLOCK_MAX * sizeof(float)))
+
 static inline bool libxsmm_reaches(size_t n) {
-    return n <= INT_MAX / (LIBXSMM_BLOCK_MAX * sizeof(float));
+    return n <= LIBXSMM_REACH;
 }
 
 #endif

@@ -1,0 +1,7 @@
+/// qkv_proj by oneDNN, held to AVX2.
+///
+/// Algorithm and error bound: proj_product.inl and onednn.c.
+#define PEER_ISA avx2
+#define PROJ_OP qkv_proj
+#include "onednn.h"
+#include "proj_product.inl"
