@@ -28,6 +28,7 @@
 #include "diag.h"
 #include "gbench_shim.h"
 #include "oracle.h"
+#include "pipeline.h"
 #include "protocol.h"
 #include "stats.h"
 #include "team.h"
@@ -66,7 +67,8 @@ bool ab_load(const json_t *job, void (*tell)(const char *path), char *error, siz
         const enum ab_side side = (enum ab_side)(i == 0 ? first : 1 - first);
         const char *path = protocol_get_string(job, ab_side_text(side));
         tell(path);
-        if (!library_load_file(&libraries[side], path, error, error_size)) {
+        if (!library_load_file(&libraries[side], path, error, error_size) ||
+            !pipeline_add(&libraries[side], 0, NULL, error, error_size)) {
             return false;
         }
     }
@@ -359,16 +361,15 @@ static void send_pairs(const struct visit *v) {
 
 /// Finds both kernels; tells the parent when one of them does not take the shape.
 static bool find_kernels(struct visit *v, const char *name) {
-    const struct mha_mask mask = problem_mask(&v->scene->problem, 0);
     bool lacking[AB_SIDES] = {false, false};
     snprintf(v->reason, sizeof(v->reason), "the kernel does not take this shape");
     for (size_t k = 0; k < AB_SIDES; k++) {
         const struct loaded_kernel *loaded = library_find(&libraries[k], name);
-        const char *why = "the kernel does not take this shape";
+        char why[400] = "it is not there";
         v->sides[k].kernel = loaded ? loaded->kernel : NULL;
         v->sides[k].scene = v->scene;
-        lacking[k] = !loaded || (loaded->kernel->supports &&
-                                 !loaded->kernel->supports(&v->scene->problem.shape, &mask, &why));
+        lacking[k] =
+            !loaded || !pipeline_supports(loaded->kernel, &v->scene->problem, why, sizeof(why));
         if (lacking[k]) {
             snprintf(v->reason, sizeof(v->reason), "%s: %s", ab_side_text((enum ab_side)k), why);
         }

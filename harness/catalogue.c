@@ -1,6 +1,7 @@
 #include "catalogue.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,34 @@ static void on_kernel(void *context, const json_t *event) {
     catalogue_add(loading->catalogue, event, loading->max_isa);
 }
 
+json_t *catalogue_with(const struct options *options) {
+    json_t *pairs = json_array();
+    for (size_t i = 0; i < options->with.count; i++) {
+        json_t *pair = json_string(options->with.items[i]);
+        // What is no UTF-8 names no kernel either.
+        json_array_append_new(pairs, pair ? pair : json_string("?"));
+    }
+    return pairs;
+}
+
+void catalogue_repro(char *text, size_t size, const struct options *options, const char *op,
+                     const char *plugin) {
+    const bool composed = op_find(op)->pipelines && options->with.count > 0;
+    text[0] = '\0';
+    if (!composed && plugin) {
+        snprintf(text, size, " --plugin %s", plugin);
+    }
+    for (size_t i = 0; composed && i < options->plugins.count; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, " --plugin %s", options->plugins.items[i]);
+    }
+    for (size_t i = 0; composed && i < options->with.count; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", i == 0 ? " --with " : ",",
+                 options->with.items[i]);
+    }
+}
+
 int catalogue_load(struct catalogue *catalogue, const struct options *options,
                    const struct machine *machine) {
     memset(catalogue, 0, sizeof(*catalogue));
@@ -92,6 +121,10 @@ int catalogue_load(struct catalogue *catalogue, const struct options *options,
         json_array_append_new(plugins, path);
     }
     json_t *job = json_pack("{s:s, s:o}", "mode", "catalogue", "plugins", plugins);
+    if (options->command == COMMAND_CHECK || options->command == COMMAND_RUN ||
+        options->command == COMMAND_STUDY) {
+        json_object_set_new(job, "with", catalogue_with(options));
+    }
     char text[256];
     const enum worker_end end = supervisor_run(&supervisor, job, text, sizeof(text));
     json_decref(job);
@@ -151,6 +184,57 @@ int catalogue_require(const struct catalogue *catalogue, const struct options *o
     diag_error("no kernel matches the selection%s%s: see `mhabench list`",
                options->kernels.count ? ", --kernel " : "",
                options->kernels.count ? options->kernels.items[0] : "");
+    return EXIT_USAGE;
+}
+
+/// Gets the kernel that --with names for an op; NULL when it names none.
+static const char *named_with(const struct options *options, const char *op) {
+    const size_t length = strlen(op);
+    for (size_t i = 0; i < options->with.count; i++) {
+        const char *pair = options->with.items[i];
+        if (strncmp(pair, op, length) == 0 && pair[length] == '=') {
+            return pair + length + 1;
+        }
+    }
+    return NULL;
+}
+
+/// Tells whether `a` is a better choice than `b`, which stands before it in the list.
+static bool better(const struct catalogue_kernel *a, const struct catalogue_kernel *b) {
+    const int a_isa = mha_isa_find(a->isa), b_isa = mha_isa_find(b->isa);
+    const bool a_own = strncmp(a->tag, "autovec", strlen("autovec")) != 0;
+    const bool b_own = strncmp(b->tag, "autovec", strlen("autovec")) != 0;
+    return a_isa > b_isa || (a_isa == b_isa && a_own && !b_own);
+}
+
+int catalogue_choose(const struct catalogue *catalogue, const struct options *options,
+                     const char *op, const struct catalogue_kernel **kernel) {
+    const char *name = named_with(options, op);
+    const struct catalogue_kernel *lacking = NULL;
+    *kernel = NULL;
+    for (size_t i = 0; i < catalogue->count; i++) {
+        const struct catalogue_kernel *k = &catalogue->kernels[i];
+        const bool wanted = name != NULL
+                                ? strcmp(k->name, name) == 0
+                                : !k->peer && k->plugin == NULL && in_list(&options->isas, k->isa);
+        if (wanted && strcmp(k->op, op) == 0) {
+            lacking = k->runs ? lacking : k;
+            *kernel = k->runs && (*kernel == NULL || better(k, *kernel)) ? k : *kernel;
+        }
+    }
+    if (*kernel != NULL) {
+        return EXIT_DONE;
+    }
+    if (lacking != NULL) {
+        diag_error("%s needs %s: %s", lacking->name, lacking->isa, lacking->why_not);
+        return EXIT_CANNOT_RUN;
+    }
+    if (name != NULL) {
+        diag_error("--with '%s=%.200s': no such kernel of %s: see `mhabench list --op %s`", op,
+                   name, op, op);
+    } else {
+        diag_error("no kernel of %s matches --isa: see `mhabench list --op %s`", op, op);
+    }
     return EXIT_USAGE;
 }
 

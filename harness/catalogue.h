@@ -37,6 +37,14 @@ int catalogue_load(struct catalogue *catalogue, const struct options *options,
 /// Adds a kernel that a worker tells of in an event "kernel". `max_isa` may be NULL.
 void catalogue_add(struct catalogue *catalogue, const json_t *event, const char *max_isa);
 
+/// Makes what a worker's job says of --with: ["OP=KERNEL", ...].
+json_t *catalogue_with(const struct options *options);
+
+/// Writes the options by which a command line that repeats a case finds its code: the plug-in of a
+/// kernel, or the plug-ins and steps of a pipeline.
+void catalogue_repro(char *text, size_t size, const struct options *options, const char *op,
+                     const char *plugin);
+
 /// Tells whether the options' filters (op, dtype, isa, kernel globs) let a kernel through. Ceilings
 /// only pass when an option names them.
 bool catalogue_selects(const struct options *options, const struct catalogue_kernel *kernel);
@@ -44,6 +52,14 @@ bool catalogue_selects(const struct options *options, const struct catalogue_ker
 /// Tells whether anything selected runs here; when not, says why on stderr and returns
 /// EXIT_CANNOT_RUN (an ISA is lacking) or EXIT_USAGE (no kernel of that name).
 int catalogue_require(const struct catalogue *catalogue, const struct options *options);
+
+/// Chooses the kernel that does `op` as one step of several: the one that --with names, else of
+/// those that --isa and --max-isa allow, peers and plug-ins left out, that of the widest ISA, a
+/// hand-written one before what the compiler vectorised, and of several the first. Returns
+/// EXIT_DONE; else says why there is none and returns EXIT_CANNOT_RUN (an ISA is lacking) or
+/// EXIT_USAGE.
+int catalogue_choose(const struct catalogue *catalogue, const struct options *options,
+                     const char *op, const struct catalogue_kernel **kernel);
 
 /// Tells whether an ISA word may run: compiled, had by the CPU, enabled by the system, within
 /// --max-isa.

@@ -16,12 +16,17 @@
 #include "data.h"
 #include "diag.h"
 #include "oracle.h"
+#include "pipeline.h"
 #include "protocol.h"
 #include "team.h"
+#include "tensors.h"
 #include "worker.h"
 
 /// Above this size a problem gets one layout per class in place of three.
 #define LARGE_BYTES ((double)(16 << 20))
+
+/// Columns at the end of a row in which a lean task puts special values: the widest vector's.
+enum { LEAN_LANES = 16 };
 
 /// Ways to cut a problem into items.
 enum cut { CUT_WHOLE, CUT_FINE, CUT_THREADS, CUT_COUNT };
@@ -219,7 +224,7 @@ static void run_scene(struct task *task, struct scene *scene, const struct oracl
         const bool is_far = scene->layout.row_pad == layout_far.row_pad;
         // Libraries behind peers take strides as 32-bit integers.
         if (standing->verdict != VERDICT_PASSED || shift >= standing->lanes ||
-            (is_far && (standing->kernel->flags & MHA_FLAG_PEER))) {
+            (is_far && pipeline_has_peer(standing->kernel))) {
             continue;
         }
         snprintf(what, sizeof(what), "%s, items %s%s", where, cut_names[way.cut],
@@ -241,7 +246,7 @@ static void run_class(struct task *task, const struct data_class *data, size_t i
     struct oracle oracle = {0};
     // 7: prime to the numbers of layouts and cuts, so that every class begins elsewhere.
     const unsigned base = task->turn + 7 * (unsigned)index + (unsigned)shift;
-    const bool single = task->large || (task->lean && shift > 0);
+    const bool single = task->large || shift > 0;
     struct layout layouts[4];
     unsigned turns[4];
     size_t count = 0;
@@ -289,8 +294,10 @@ static void run_task(struct task *task) {
     for (size_t k = 0; k < task->kernels; k++) {
         lanes = task->standings[k].lanes > lanes ? task->standings[k].lanes : lanes;
     }
-    for (size_t i = 0; task->driver->classes[i]; i++) {
-        const struct data_class *data = data_class_find(task->driver->classes[i]);
+    static const char *const own[] = {"tensors", NULL};
+    const char *const *classes = tensors_take(task->driver) ? own : task->driver->classes;
+    for (size_t i = 0; classes[i]; i++) {
+        const struct data_class *data = data_class_find(classes[i]);
         if (task->lean && i > 0 && !(data->special && data->per_lane)) {
             continue;
         }
@@ -299,7 +306,13 @@ static void run_task(struct task *task) {
         // rows apart, put it at every column that a main loop or tail can have.
         const size_t limit = !data->per_lane || task->large ? 0 : cols < lanes ? cols : lanes;
         const size_t stride = rows > 2 ? (rows + 1) / 2 * 2 : 2;
-        for (size_t shift = 0; shift < limit; shift += stride) {
+        // A lean task is one of a walk over sizes: only its last columns are in places that no
+        // other size has.
+        size_t first = 0;
+        if (task->lean && limit > LEAN_LANES) {
+            first = (limit - LEAN_LANES) / stride * stride;
+        }
+        for (size_t shift = first; shift < limit; shift += stride) {
             if (shift > 0) {
                 run_class(task, data, i, shift);
             }
@@ -359,7 +372,6 @@ static void do_task(struct worker *worker, const json_t *json) {
     task.large = bytes > LARGE_BYTES;
     const json_t *names = json_object_get(json, "kernels");
     task.standings = diag_alloc(calloc(json_array_size(names) + 1, sizeof(*task.standings)));
-    const struct mha_mask mask = problem_mask(&task.problem, 0);
     for (size_t i = 0; i < json_array_size(names); i++) {
         const struct loaded_kernel *loaded =
             library_find(&worker->table, json_string_value(json_array_get(names, i)));
@@ -371,11 +383,9 @@ static void do_task(struct worker *worker, const json_t *json) {
         standing->verdict = VERDICT_PASSED;
         standing->checked_share = 1;
         standing->lanes = 2 * (size_t)(loaded->kernel->step > 16 ? loaded->kernel->step : 16) + 1;
-        const char *why = "the kernel does not take this shape";
-        if (loaded->kernel->supports &&
-            !loaded->kernel->supports(&task.problem.shape, &mask, &why)) {
+        if (!pipeline_supports(loaded->kernel, &task.problem, standing->reason,
+                               sizeof(standing->reason))) {
             standing->verdict = VERDICT_UNSUPPORTED;
-            snprintf(standing->reason, sizeof(standing->reason), "%s", why);
         }
     }
     run_task(&task);

@@ -15,6 +15,7 @@
 #include "results.h"
 #include "stats.h"
 #include "supervisor.h"
+#include "tensors.h"
 
 /// One problem and its kernels' verdicts.
 struct task {
@@ -69,6 +70,22 @@ static void add_task(struct checking *c, const struct problem *problem, bool lea
     c->task[c->tasks++] = task;
 }
 
+/// Adds a lean task for the problem in each position encoding that the op has by default.
+static void add_in_each_position(struct checking *c, const struct op_driver *driver,
+                                 const struct problem *problem) {
+    const char *words = driver->positions ? driver->default_positions : "none";
+    for (size_t length; *words != '\0'; words += length + (words[length] == ',')) {
+        char word[32];
+        length = strcspn(words, ",");
+        snprintf(word, sizeof(word), "%.*s", (int)length, words);
+        struct problem placed = *problem;
+        if (problem_position_parse(&placed, word)) {
+            driver->normalise(&placed);
+            add_task(c, &placed, true);
+        }
+    }
+}
+
 /// Walks each axis that decides a kernel's tails through 1 ... 2 step + 1, the others small and
 /// odd.
 static void add_size_walk(struct checking *c, const struct op_driver *driver) {
@@ -92,18 +109,17 @@ static void add_size_walk(struct checking *c, const struct op_driver *driver) {
             size_t *const at[] = {&problem.shape.seq_q, &problem.shape.seq_kv,
                                   &problem.shape.head_dim};
             *at[a] = n;
-            driver->normalise(&problem);
-            add_task(c, &problem, true);
+            add_in_each_position(c, driver, &problem);
         }
     }
 }
 
 static void repro_line(const struct checking *c, struct row *row) {
-    char axes[300], line[1200];
-    problem_options(axes, sizeof(axes), &row->problem);
-    snprintf(line, sizeof(line), "./mhabench check --kernel %s %s --seed %llu%s%s", row->kernel,
-             axes, (unsigned long long)c->options->seed, row->plugin ? " --plugin " : "",
-             row->plugin ? row->plugin : "");
+    char axes[1600], code[1000], line[4000];
+    tensors_problem_options(axes, sizeof(axes), c->options, &row->problem);
+    catalogue_repro(code, sizeof(code), c->options, row->problem.op, row->plugin);
+    snprintf(line, sizeof(line), "./mhabench check --kernel %s %s --seed %llu%s", row->kernel, axes,
+             (unsigned long long)c->options->seed, code);
     if (row->verdict == VERDICT_TIMEOUT) {
         const size_t used = strlen(line);
         snprintf(line + used, sizeof(line) - used, " --timeout %g", c->options->timeout_s);
@@ -203,9 +219,11 @@ static json_t *make_job(const struct checking *c) {
     for (size_t i = 0; i < c->options->plugins.count; i++) {
         json_array_append_new(plugins, json_string(c->options->plugins.items[i]));
     }
-    return json_pack("{s:s, s:o, s:I, s:I, s:b, s:o}", "mode", "check", "plugins", plugins, "seed",
-                     (json_int_t)c->options->seed, "threads_allowed", (json_int_t)c->threads,
-                     "emulated", catalogue_emulated(c->machine), "tasks", tasks);
+    return json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:b, s:o}", "mode", "check", "plugins",
+                     plugins, "with", catalogue_with(c->options), "tensors",
+                     tensors_to_json(c->options), "seed", (json_int_t)c->options->seed,
+                     "threads_allowed", (json_int_t)c->threads, "emulated",
+                     catalogue_emulated(c->machine), "tasks", tasks);
 }
 
 /// Runs workers until every task is done. Returns EXIT_DONE or EXIT_USAGE.
@@ -293,10 +311,11 @@ static int summarise(const struct checking *c, size_t kernel, FILE *out) {
 
 static int print_json(const struct checking *c, const struct exponential_list *exponentials) {
     struct result result = {.context = results_context_base("mhabench")};
-    json_object_set_new(result.context, "mhabench",
-                        json_pack("{s:i, s:s, s:I, s:o}", "schema_version", RESULTS_SCHEMA_VERSION,
-                                  "command", "check", "seed", (json_int_t)c->options->seed,
-                                  "machine", machine_to_json(c->machine)));
+    json_object_set_new(
+        result.context, "mhabench",
+        json_pack("{s:i, s:s, s:I, s:o*, s:o}", "schema_version", RESULTS_SCHEMA_VERSION, "command",
+                  "check", "seed", (json_int_t)c->options->seed, "tensors",
+                  tensors_to_json(c->options), "machine", machine_to_json(c->machine)));
     json_t *rows = json_array();
     for (size_t t = 0; t < c->tasks; t++) {
         for (size_t k = 0; k < c->task[t].kernels; k++) {
@@ -330,7 +349,7 @@ static bool default_shapes(const struct options *o) {
            0;
 }
 
-int cmd_check(const struct options *options, const struct machine *machine) {
+static int check(const struct options *options, const struct machine *machine) {
     struct catalogue catalogue;
     struct selection selection = {0};
     struct exponential_list exponentials = {0};
@@ -390,5 +409,15 @@ int cmd_check(const struct options *options, const struct machine *machine) {
         signal(supervisor_interrupted, SIG_DFL);
         raise(supervisor_interrupted);
     }
+    return code;
+}
+
+int cmd_check(const struct options *options, const struct machine *machine) {
+    struct tensor_options prepared;
+    int code = tensors_options(options, &prepared);
+    if (code == EXIT_DONE) {
+        code = check(&prepared.own, machine);
+    }
+    tensors_options_free(&prepared);
     return code;
 }

@@ -14,6 +14,8 @@ int cmd_ab(const struct options *options, const struct machine *machine);
 int cmd_compare(const struct options *options);
 int cmd_report(const struct options *options);
 int cmd_history(const struct options *options);
+int cmd_attend(const struct options *options, const struct machine *machine);
+int cmd_study(const struct options *options, const struct machine *machine);
 
 /// Tells whether escape codes may be written to `fd` (--color, NO_COLOR, a terminal).
 bool commands_color(const struct options *options, int fd);

@@ -150,6 +150,8 @@ static const struct {
     {{"deep", "exp() that ends among the denormals", false, true}, make_deep},
     {{"signs", "sums that must be exact", false, false}, make_signs},
     {{"bits", "every bit pattern, NaN payloads included", true, false}, make_bits},
+    // What the files have no values for is as in the ordinary case.
+    {{"tensors", "what a model really computes with", false, false}, make_normal},
 };
 
 const struct data_class *data_class_find(const char *name) {

@@ -108,6 +108,11 @@ bool library_validate(const struct mha_kernel *k, char *error, size_t error_size
         snprintf(error, error_size, "%s: there is no op '%s'", k->name, k->op);
         return false;
     }
+    if (op_find(k->op)->pipelines) {
+        snprintf(error, error_size, "%s: the op %s has no kernels: it is composed of other ops'",
+                 k->name, k->op);
+        return false;
+    }
     if (strcmp(k->dtype, "f32") != 0) {
         snprintf(error, error_size, "%s: there is no dtype '%s'; f32 is known", k->name, k->dtype);
         return false;

@@ -49,6 +49,12 @@ static int dispatch(enum command command, int argc, char **argv) {
         case COMMAND_HISTORY:
             code = cmd_history(&options);
             break;
+        case COMMAND_ATTEND:
+            code = cmd_attend(&options, &machine);
+            break;
+        case COMMAND_STUDY:
+            code = cmd_study(&options, &machine);
+            break;
     }
     options_free(&options);
     return code;

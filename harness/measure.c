@@ -29,6 +29,7 @@
 #include "diag.h"
 #include "gbench_shim.h"
 #include "oracle.h"
+#include "pipeline.h"
 #include "protocol.h"
 #include "stats.h"
 #include "team.h"
@@ -331,10 +332,9 @@ static void admit(struct problem_run *p, const json_t *json) {
         send_verdict(id, VERDICT_UNTESTED, "the kernel is gone", NULL, UNKNOWN, 0);
         return;
     }
-    const struct mha_mask mask = problem_mask(&p->problem, 0);
-    const char *why_not = "the kernel does not take this shape";
-    if (loaded->kernel->supports && !loaded->kernel->supports(&p->problem.shape, &mask, &why_not)) {
-        send_verdict(id, VERDICT_UNSUPPORTED, why_not, NULL, UNKNOWN, 0);
+    char text[512];
+    if (!pipeline_supports(loaded->kernel, &p->problem, text, sizeof(text))) {
+        send_verdict(id, VERDICT_UNSUPPORTED, text, NULL, UNKNOWN, 0);
         return;
     }
     struct live *l = &p->live[p->live_count];
@@ -343,7 +343,6 @@ static void admit(struct problem_run *p, const json_t *json) {
     l->kernel = loaded->kernel;
     l->wanted = (size_t)protocol_get_integer(json, "samples");
     l->peak = peak_kernel(p->worker, l->kernel->isa);
-    char text[512];
     send_start(id, "preparing", 0);
     if (!team_case_make(&l->team, p->driver, l->kernel, &p->problem,
                         (int)protocol_get_integer(json, "threads"), p->copies, p->copy_tensors, 0,
@@ -596,7 +595,35 @@ static void draw_samples(struct problem_run *p) {
     }
 }
 
-static void send_samples(struct live *l) {
+/// Calls that tell the times of a pipeline's steps: no more than a sample's time allows, but for
+/// the first few.
+enum { STEP_CALLS_MIN = 3, STEP_CALLS_MAX = 25 };
+
+/// Times a pipeline's steps in calls of their own: the shortest time of each, since a call of many
+/// steps is seldom undisturbed in all of them.
+static json_t *time_steps(struct live *l, double min_time_ns) {
+    double least[OP_STEPS_MAX], one[OP_STEPS_MAX];
+    const size_t steps = l->team.steps;
+    const double start = team_now_ns();
+    settle(l->team.threads);
+    for (size_t calls = 0;
+         calls < STEP_CALLS_MIN || (calls < STEP_CALLS_MAX && team_now_ns() - start < min_time_ns);
+         calls++) {
+        team_case_call_steps(&l->team, 0, one);
+        for (size_t i = 0; i < steps; i++) {
+            least[i] = calls > 0 ? fmin(least[i], one[i]) : one[i];
+        }
+    }
+    json_t *array = json_array();
+    for (size_t i = 0; i < steps; i++) {
+        const struct mha_kernel *kernel = l->team.step[i].team.kernel;
+        json_array_append_new(array, json_pack("{s:s, s:s, s:o}", "op", kernel->op, "kernel",
+                                               kernel->name, "ns", protocol_real(least[i])));
+    }
+    return array;
+}
+
+static void send_samples(struct live *l, double min_time_ns) {
     json_t *ns = json_array();
     for (size_t i = 0; i < l->taken; i++) {
         json_array_append_new(ns, protocol_real(l->ns[i]));
@@ -612,12 +639,15 @@ static void send_samples(struct live *l) {
         }
         pack_ns = stats_median(times, 5);
     }
-    protocol_send(WORKER_EVENT_FD,
-                  json_pack("{s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:o}", "event", "samples", "case",
-                            l->id, "ns", ns, "iterations", (json_int_t)l->iterations, "disturbed",
-                            (json_int_t)l->disturbed, "ghz", protocol_real(canary_ghz(&l->history)),
-                            "pack_ns", protocol_real(pack_ns), "create_ns",
-                            protocol_real(l->kernel->create ? l->team.create_ns : UNKNOWN)));
+    json_t *steps = l->team.steps > 0 ? time_steps(l, min_time_ns) : json_null();
+    protocol_send(
+        WORKER_EVENT_FD,
+        json_pack("{s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "event", "samples", "case",
+                  l->id, "ns", ns, "iterations", (json_int_t)l->iterations, "disturbed",
+                  (json_int_t)l->disturbed, "ghz", protocol_real(canary_ghz(&l->history)),
+                  "pack_ns", protocol_real(pack_ns), "create_ns",
+                  protocol_real(l->team.create_ns > 0 ? l->team.create_ns : UNKNOWN), "steps",
+                  steps));
 }
 
 static void skip_all(const json_t *cases, const char *reason) {
@@ -758,7 +788,7 @@ static void run_problem(const struct worker *worker, const json_t *json, double 
         if (l->id < 0 && !l->dead) {
             send_ceiling(&p, l, stream_bytes);
         } else if (l->id >= 0 && timed && !l->dead) {
-            send_samples(l);
+            send_samples(l, min_time_ns);
         }
         team_case_free(&l->team);
         canary_free(&l->history);

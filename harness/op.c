@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data.h"
+#include "tensors.h"
 
 #define OP_DRIVER(name) extern const struct op_driver op_##name;
 #include "op_drivers.inc"
@@ -21,7 +22,7 @@ void op_fill_rows(const struct op_driver *driver, const struct problem *problem,
                   const struct tensor *tensor, size_t plane, size_t first, size_t rows) {
     if (tensor->shape.given) {
         driver->fill(problem, index, tensor, plane, first, rows);
-    } else {
+    } else if (!tensors_fill_rows(driver, problem, tensor, plane, first, rows)) {
         data_fill_rows(data, seed, shift, index, tensor, plane, first, rows);
     }
 }

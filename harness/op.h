@@ -19,6 +19,9 @@ enum tensor_role { TENSOR_INPUT, TENSOR_OUTPUT };
 /// Most tensors that one op has.
 enum { OP_TENSORS_MAX = 8 };
 
+/// Most steps of a composed op, buffers between them, and ops that they are of.
+enum { OP_STEPS_MAX = 16, OP_BUFFERS_MAX = 12, OP_PARTS_MAX = 12 };
+
 /// A tensor's logical shape: `planes` matrices of `rows` x `cols` elements of four bytes: floats,
 /// or int32 where it holds indices.
 struct tensor_shape {
@@ -63,6 +66,21 @@ enum compare_how {
     COMPARE_BITS,   ///< Equal bits: copies.
 };
 
+/// A way to compose an op of others: what stands for a kernel of it.
+struct op_pipeline {
+    const char *tag;
+    const char *summary;
+    const char *const *parts;  ///< Ops whose kernels it may run, NULL-terminated.
+    bool autovec;              ///< Of the compiler's vectorised kernels, not the hand-written ones.
+};
+
+/// One step of a pipeline: another op's problem, over views of the tensors and the buffers.
+struct op_step {
+    const struct op_driver *driver;
+    struct problem problem;
+    struct tensor tensors[OP_TENSORS_MAX];
+};
+
 struct op_driver {
     const char *name;
     int rank;            ///< Order in lists: the order of the steps in the layer.
@@ -96,8 +114,8 @@ struct op_driver {
     /// Calls the kernel's function of this op.
     void (*run)(const struct mha_kernel *kernel, const union mha_args *args, void *workspace);
     /// Packs the operand of one plane of the grid, named by the arguments of an item of that plane;
-    /// NULL when the op has nothing to pack. With constant_pack it is a weight: it is packed once,
-    /// and that is no part of a call's time.
+    /// NULL when the op has nothing to pack. With constant_pack it is a weight, the second
+    /// tensor: it is packed once, and that is no part of a call's time.
     void (*pack)(const struct mha_kernel *kernel, const union mha_args *args, void *packed);
     bool constant_pack;
     /// Hands packed data and state to the arguments.
@@ -108,6 +126,12 @@ struct op_driver {
     /// bound stands in the driver. `row` may be any row of the output tensor.
     void (*oracle_row)(const struct problem *problem, const struct tensor *tensors, size_t plane,
                        size_t row, double *want, double *bound);
+    /// The same for all the rows of an oracle at once, where they share most of the work:
+    /// planes[count], rows[count], want[count][cols], bound[count][cols]. Returns false when memory
+    /// cannot be had. NULL: by oracle_row().
+    bool (*oracle_rows)(const struct problem *problem, const struct tensor *tensors, size_t count,
+                        const size_t *planes, const size_t *rows, double *want, double *bound,
+                        int threads);
     /// Tells whether every right result of this problem is constant whatever the input (softmax
     /// over one key): a constant output is then no ground for mistrust. NULL: never.
     bool (*trivial)(const struct problem *problem);
@@ -116,10 +140,28 @@ struct op_driver {
     double (*flops)(const struct problem *problem);
     /// Compulsory bytes read and written.
     void (*bytes)(const struct problem *problem, double *read, double *written);
+
+    // A composed op has no kernels of its own: instead of grid() to attach() it has these.
+
+    /// The ways to compose it; behind the last one's is a NULL tag. NULL: the op is not composed.
+    const struct op_pipeline *pipelines;
+    /// Describes the buffers that a pipeline's steps hand results on in; those it does not use have
+    /// no planes. Inputs are filled by prime(), the others by the steps. Returns their number.
+    size_t (*buffers)(const struct problem *problem, const struct op_pipeline *pipeline,
+                      struct tensor_shape shapes[OP_BUFFERS_MAX]);
+    /// Fills the buffers that are inputs; no part of a call's time.
+    void (*prime)(const struct problem *problem, const struct tensor *tensors,
+                  const struct tensor *buffers);
+    /// Lists the steps in the order in which they run. Without `tensors` only their drivers and
+    /// problems. Returns their number.
+    size_t (*compose)(const struct problem *problem, const struct op_pipeline *pipeline,
+                      const struct tensor *tensors, const struct tensor *buffers,
+                      struct op_step steps[OP_STEPS_MAX]);
 };
 
 /// Fills rows [first, first + rows) of one plane of input `index` (its place among the op's
-/// tensors): from the data class, or as the problem gives it.
+/// tensors): from the data class, or as the problem gives
+/// it, or from tensors of the user (tensors.h).
 void op_fill_rows(const struct op_driver *driver, const struct problem *problem,
                   const struct data_class *data, uint64_t seed, size_t shift, size_t index,
                   const struct tensor *tensor, size_t plane, size_t first, size_t rows);

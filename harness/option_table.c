@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "attend.h"
+#include "attend_heads.h"
 #include "cpu.h"
 #include "op.h"
 #include "presets.h"
@@ -11,6 +13,7 @@ const char *option_command_word(size_t command) {
         [COMMAND_LIST] = "list",       [COMMAND_CHECK] = "check",   [COMMAND_RUN] = "run",
         [COMMAND_MACHINE] = "machine", [COMMAND_PLOT] = "plot",     [COMMAND_AB] = "ab",
         [COMMAND_COMPARE] = "compare", [COMMAND_REPORT] = "report", [COMMAND_HISTORY] = "history",
+        [COMMAND_ATTEND] = "attend",   [COMMAND_STUDY] = "study",
     };
     return command < sizeof(words) / sizeof(words[0]) ? words[command] : NULL;
 }
@@ -26,6 +29,17 @@ const char *option_isa_word(size_t index) {
 const char *option_preset_word(size_t index) {
     const struct preset *preset = preset_get(index);
     return preset != NULL ? preset->name : NULL;
+}
+
+/// The first is the default.
+const char *option_layout_word(size_t index) {
+    static const char *const words[] = {"bhsd", "bshd"};
+    return index < sizeof(words) / sizeof(words[0]) ? words[index] : NULL;
+}
+
+static const char *tensor_word(size_t index) {
+    static const char *const words[] = {"q", "k", "v"};
+    return index < sizeof(words) / sizeof(words[0]) ? words[index] : NULL;
 }
 
 static const char *mask_word(size_t index) {
@@ -53,6 +67,16 @@ static const char *color_word(size_t index) {
 /// In the order of enum comparison_gate.
 static const char *gate_word(size_t index) {
     static const char *const words[] = {"slower", "inconclusive", "none"};
+    return index < sizeof(words) / sizeof(words[0]) ? words[index] : NULL;
+}
+
+/// The ops that attend runs, one after another.
+static const char *attend_op_word(size_t index) {
+    return index < ATTEND_STEPS ? attend_ops[index] : NULL;
+}
+
+static const char *gaze_mask_word(size_t index) {
+    static const char *const words[] = {"none", "causal"};
     return index < sizeof(words) / sizeof(words[0]) ? words[index] : NULL;
 }
 
@@ -119,16 +143,25 @@ static const struct option_spec specs[] = {
     {"with", OPTION_PAIRS, GROUP_SELECTION, FOR(COMMAND_CHECK) | FOR(COMMAND_RUN), AT(with), 0, 0,
      NULL, option_op_word, "OP=KERNEL,...", "qk=qk_f32_avx2_libxsmm", "kernels that do these steps of mha, by full name"},
 
+    {"tensors", OPTION_WORDS, GROUP_TENSORS, FOR(COMMAND_CHECK) | FOR(COMMAND_RUN), AT(tensors), 0,
+     0, NULL, NULL, "FILE,...", "model.safetensors", "one .safetensors, or the .npy of q, k and v in this order; v\n"
+     "may be missing; of f32, f16 or bf16"},
+    {"tensor-names", OPTION_PAIRS, GROUP_TENSORS, FOR(COMMAND_CHECK) | FOR(COMMAND_RUN),
+     AT(tensor_names), 0, 0, NULL, tensor_word, "q=NAME,k=NAME,v=NAME", "q=layer.0.q,k=layer.0.k,v=layer.0.v", "their names in a .safetensors; default: q, k and v"},
+    {"tensor-layout", OPTION_WORD, GROUP_TENSORS, FOR(COMMAND_CHECK) | FOR(COMMAND_RUN),
+     AT(tensor_layout), 0, 0, NULL, option_layout_word, "LAYOUT", "bshd", "bhsd: batch, heads, sequence, head_dim; bshd: batch,\n"
+     "sequence, heads, head_dim; three axes have no batch, two no\nheads; default: bhsd"},
+
     {"exhaustive", OPTION_FLAG, GROUP_CHECK, FOR(COMMAND_CHECK), AT(exhaustive), 0, 0, NULL, NULL,
      NULL, NULL, "every float of [-104, 0] through softmax's exponentials, in\nplace of every 997th; a minute or two"},
 
-    {"out", OPTION_TEXT, GROUP_RUN, FOR(COMMAND_RUN), AT(out), 0, 0, NULL, NULL,
+    {"out", OPTION_TEXT, GROUP_RUN, FOR_RESULTS, AT(out), 0, 0, NULL, NULL,
      "FILE", "before.json", "where the result goes; default: a dated file"},
-    {"resume", OPTION_FLAG, GROUP_RUN, FOR(COMMAND_RUN), AT(resume), 0, 0, NULL, NULL,
+    {"resume", OPTION_FLAG, GROUP_RUN, FOR_RESULTS, AT(resume), 0, 0, NULL, NULL,
      NULL, NULL, "goes on with the interrupted run to --out FILE"},
     {"budget", OPTION_SECONDS, GROUP_RUN, FOR(COMMAND_RUN), AT(budget_s), 0, 0, NULL, NULL,
      "SECONDS", "600", "time for the whole run, shared out so that the least\ncertain rows get most"},
-    {"launches", OPTION_SIZE, GROUP_RUN, FOR(COMMAND_RUN), AT(launches), 1, LAUNCHES_MAX, NULL,
+    {"launches", OPTION_SIZE, GROUP_RUN, FOR_RESULTS, AT(launches), 1, LAUNCHES_MAX, NULL,
      NULL, "N", "5", "fresh processes that each measure every case"},
 
     {"benchmark_min_time", OPTION_SECONDS, GROUP_BENCHMARK, FOR(COMMAND_RUN), AT(min_time_s), 0, 0,
@@ -180,13 +213,32 @@ static const struct option_spec specs[] = {
     {"format", OPTION_WORD, GROUP_HISTORY, FOR(COMMAND_HISTORY), AT(format), 0, 0, NULL,
      format_word, "FORMAT", "csv", "export: json or csv; default: json"},
 
-    {"seed", OPTION_SEED, GROUP_COMMON, FOR_KERNELS, AT(seed), 0, 0, NULL, NULL,
+    {"head", OPTION_WORDS, GROUP_ATTEND, FOR(COMMAND_ATTEND), AT(gazes), 0, 0, NULL,
+     attend_head_word, "HEAD,...", "previous-token", "heads, listed below; default: all that take the text"},
+    {"mask", OPTION_WORD, GROUP_ATTEND, FOR(COMMAND_ATTEND), AT(gaze_mask), 0, 0, NULL,
+     gaze_mask_word, "MASK", "causal", "none or causal; default: none"},
+    {"isa", OPTION_WORDS, GROUP_ATTEND, FOR(COMMAND_ATTEND), AT(isas), 0, 0, NULL, option_isa_word,
+     "ISA,...", "avx2", "instruction sets of the kernels; default: all"},
+    {"with", OPTION_PAIRS, GROUP_ATTEND, FOR(COMMAND_ATTEND), AT(with), 0, 0, NULL, attend_op_word,
+     "OP=KERNEL,...", "qk=qk_f32_scalar_dot", "kernels that do these steps, by full name; steps are\n"
+     "qkv_proj, qk and softmax; default: the best of --isa"},
+
+    {"budget", OPTION_SECONDS, GROUP_STUDY, FOR(COMMAND_STUDY), AT(budget_s), 0, 0, NULL, NULL,
+     "SECONDS", "600", "time for measuring; default: 240"},
+    {"isa", OPTION_WORDS, GROUP_STUDY, FOR(COMMAND_STUDY), AT(isas), 0, 0, NULL, option_isa_word,
+     "ISA,...", "avx2", "instruction sets of the kernels; default: all"},
+    {"threads", OPTION_SIZES, GROUP_STUDY, FOR(COMMAND_STUDY), AT(threads), 1, THREADS_MAX, "all",
+     NULL, "LIST", "8", "the largest is what stands against one thread; default: all"},
+    {"with", OPTION_PAIRS, GROUP_STUDY, FOR(COMMAND_STUDY), AT(with), 0, 0, NULL, option_op_word,
+     "OP=KERNEL,...", "qk=qk_f32_scalar_dot", "kernels that do these steps, by full name; default: the best\nof --isa"},
+
+    {"seed", OPTION_SEED, GROUP_COMMON, FOR_KERNELS | FOR(COMMAND_STUDY), AT(seed), 0, 0, NULL, NULL,
      "N", "7", "start of all random numbers, 64 bits; default: 1"},
-    {"plugin", OPTION_FILES, GROUP_COMMON, FOR_KERNELS & ~FOR(COMMAND_AB), AT(plugins), 0, 0, NULL, NULL,
+    {"plugin", OPTION_FILES, GROUP_COMMON, (FOR_KERNELS & ~FOR(COMMAND_AB)) | FOR_CHOSEN, AT(plugins), 0, 0, NULL, NULL,
      "FILE.so", "./mine.so", "adds a library of kernels; may be repeated"},
-    {"max-isa", OPTION_WORD, GROUP_COMMON, FOR_KERNELS, AT(max_isa), 0, 0, NULL, option_isa_word,
+    {"max-isa", OPTION_WORD, GROUP_COMMON, FOR_KERNELS | FOR_CHOSEN, AT(max_isa), 0, 0, NULL, option_isa_word,
      "ISA", "avx2", "uses no instruction set beyond this one"},
-    {"timeout", OPTION_SECONDS, GROUP_COMMON, FOR_KERNELS, AT(timeout_s), 0, 0, NULL, NULL,
+    {"timeout", OPTION_SECONDS, GROUP_COMMON, FOR_KERNELS | FOR_CHOSEN, AT(timeout_s), 0, 0, NULL, NULL,
      "SECONDS", "60", "a kernel that shows no progress for so long is ended;\ndefault: 60"},
     {"json", OPTION_FLAG, GROUP_COMMON, FOR_ALL, AT(json), 0, 0, NULL, NULL,
      NULL, NULL, "prints JSON on stdout"},

@@ -393,7 +393,10 @@ static int refuse_option(enum command command, const char *name, const char *wor
                          option_command_word(c));
             }
         }
-        diag_error("'%.200s': %s does not take --%s; it belongs to %s", word, own, name, text);
+        // One letter off an option of this command, as --head is off --heads.
+        const bool slip = nearest != NULL && words_distance(name, nearest) == 1;
+        diag_error("'%.200s': %s does not take --%s; it belongs to %s%s%s%s", word, own, name, text,
+                   slip ? "; did you mean --" : "", slip ? nearest : "", slip ? "?" : "");
     } else if (nearest != NULL) {
         diag_error("'%.200s': unknown option, did you mean --%s?", word, nearest);
     } else {
@@ -465,6 +468,8 @@ static const char *operands_of(enum command command, size_t *least, size_t *most
             return "mhabench plot RESULT.json --out DIR";
         case COMMAND_REPORT:
             return "mhabench report RESULT.json --markdown";
+        case COMMAND_ATTEND:
+            return "mhabench attend \"I saw the movie\"";
         case COMMAND_AB:
             *least = *most = 2;
             return "mhabench ab HEAD~1 HEAD";
@@ -482,8 +487,18 @@ static int check_operands(const struct options *options) {
     const char *own = option_command_word(options->command);
     const char *example = operands_of(options->command, &least, &most);
     const size_t count = options->operands.count;
+    const bool text = options->command == COMMAND_ATTEND;
     if (count < least) {
-        diag_error("%s: which %s? Write it as in %s", own, least == 1 ? "result" : "two", example);
+        diag_error("%s: which %s? Write it as in %s", own,
+                   text         ? "text"
+                   : least == 1 ? "result"
+                                : "two",
+                   example);
+        return EXIT_USAGE;
+    }
+    if (count > most && text) {
+        diag_error("'%.200s': attend takes one text; put all of it in quotes, as in %s",
+                   options->operands.items[most], example);
         return EXIT_USAGE;
     }
     if (count > most) {
@@ -510,6 +525,35 @@ static int check_no_operands(const struct options *options) {
     return EXIT_DONE;
 }
 
+/// The shape of tensors is their own.
+static int check_tensors(const struct options *options) {
+    const struct {
+        const char *name;
+        bool given;
+    } axes[] = {
+        {"preset", options->presets.count > 0},    {"batch", options->batch.count > 0},
+        {"heads", options->heads.count > 0},       {"kv-heads", options->kv_heads.count > 0},
+        {"head-dim", options->head_dim.count > 0}, {"seq", options->seq.count > 0},
+        {"seq-q", options->seq_q.count > 0},       {"seq-kv", options->seq_kv.count > 0}};
+    if (options->tensors.count == 0) {
+        const bool names = options->tensor_names.count > 0;
+        if (names || options->tensor_layout != NULL) {
+            diag_error("--tensor-%s: needs --tensors FILE", names ? "names" : "layout");
+            return EXIT_USAGE;
+        }
+        return EXIT_DONE;
+    }
+    for (size_t i = 0; i < sizeof(axes) / sizeof(axes[0]); i++) {
+        if (axes[i].given) {
+            diag_error(
+                "--%s: the shape is that of the tensors; leave one of --%s and --tensors out",
+                axes[i].name, axes[i].name);
+            return EXIT_USAGE;
+        }
+    }
+    return EXIT_DONE;
+}
+
 /// Checks what options mean together.
 static int check_together(const struct options *options) {
     const bool kv = options->seq_q.count == 0;
@@ -519,6 +563,9 @@ static int check_together(const struct options *options) {
             "--seq or --seq-q and --seq-kv",
             options->seq.items[0], kv ? "kv" : "q",
             kv ? options->seq_kv.items[0] : options->seq_q.items[0]);
+        return EXIT_USAGE;
+    }
+    if (check_tensors(options) != EXIT_DONE) {
         return EXIT_USAGE;
     }
     if (options->resume && options->out == NULL) {
@@ -586,10 +633,10 @@ int options_parse(struct options *options, enum command command, int argc, char 
 
 void options_free(struct options *options) {
     struct string_list *const words[] = {
-        &options->ops,       &options->isas,    &options->kernels,  &options->dtypes,
-        &options->presets,   &options->masks,   &options->caches,   &options->plugins,
-        &options->positions, &options->context, &options->operands, &options->benchmark_args,
-        &options->with,
+        &options->ops,       &options->isas,     &options->kernels,        &options->dtypes,
+        &options->presets,   &options->masks,    &options->caches,         &options->plugins,
+        &options->positions, &options->gazes,    &options->tensors,        &options->tensor_names,
+        &options->context,   &options->operands, &options->benchmark_args, &options->with,
     };
     struct size_list *const sizes[] = {
         &options->batch, &options->heads, &options->kv_heads, &options->head_dim,

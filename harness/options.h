@@ -21,12 +21,16 @@ enum command {
     COMMAND_COMPARE,
     COMMAND_REPORT,
     COMMAND_HISTORY,
+    COMMAND_ATTEND,
+    COMMAND_STUDY,
 };
 
 enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 /// --threads all: every CPU that the process may use.
 #define THREADS_ALL SIZE_MAX
+
+struct tensor_set;
 
 struct options {
     enum command command;
@@ -43,6 +47,10 @@ struct options {
     struct string_list caches;     ///< Empty: "hot".
     struct size_list threads;      ///< Empty: 1 and all. THREADS_ALL stands for all.
     struct string_list with;  ///< "OP=KERNEL": steps of the pipelines of mha, an op at most once.
+    struct string_list tensors;           ///< Files of a user's own data; empty: data classes.
+    struct string_list tensor_names;      ///< "q=NAME", ...: of a .safetensors file.
+    const char *tensor_layout;            ///< "bhsd" or "bshd"; NULL: none given.
+    const struct tensor_set *tensor_set;  ///< What `tensors` are, once read; see tensors.h.
     // common
     uint64_t seed;
     struct string_list plugins;
@@ -76,7 +84,10 @@ struct options {
     size_t last;            ///< show: results of each series; 0: none given.
     const char *commit;     ///< ack: where the step is.
     const char *format;     ///< export: "json" or "csv"; NULL: none given.
-    // the files that a command reads; most take none
+    // attend
+    struct string_list gazes;  ///< --head: names of heads; empty: all that take the text.
+    const char *gaze_mask;     ///< "none" or "causal"; NULL: none given.
+    // what a command reads: files, or a text; most take none
     struct string_list operands;
 };
 

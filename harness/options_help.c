@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attend_heads.h"
 #include "option_table.h"
 #include "options.h"
 #include "presets.h"
@@ -44,10 +45,20 @@ static void print_group(enum command command, enum option_group group, const cha
     }
 }
 
+/// Prints the known words, in lines that fit a terminal of WIDTH columns.
 static void print_words(const char *title, word_fn *known) {
-    char words[512];
-    words_join(words, sizeof(words), known);
-    printf("%-*s%s\n", COLUMN, title, words);
+    enum { WIDTH = 90 };
+    size_t column = COLUMN;
+    printf("%-*s", COLUMN, title);
+    for (size_t i = 0; known(i) != NULL; i++) {
+        const bool last = known(i + 1) == NULL;
+        if (column + strlen(known(i)) + 1 > WIDTH) {
+            printf("\n%*s", COLUMN, "");
+            column = COLUMN;
+        }
+        printf("%s%s", known(i), last ? "\n" : ", ");
+        column += strlen(known(i)) + 2;
+    }
 }
 
 static void print_selection(enum command command) {
@@ -143,7 +154,43 @@ static const struct command_text texts[] = {
          "  mhabench history check --db history.db\n"
          "  mhabench history ack --db history.db --case 'softmax/*' --commit 2f60c47\n"
          "  mhabench history export --db history.db --format csv --out history.csv\n"},
+    [COMMAND_ATTEND] =
+        {"attend TEXT [options]",
+         "Shows what attention heads look at in a text of at most 256 words and marks: the weight\n"
+         "of every key for every query, in per cent, as the kernels of qkv_proj, qk and softmax\n"
+         "compute it. Exit code 1 when a kernel's result is wrong.",
+         "  mhabench attend \"The animal did not cross the street because it was tired\"\n"
+         "  mhabench attend \"I saw the movie\" --head previous-token,semantic --mask causal\n"
+         "  mhabench attend \"The clever fox jumped\" --head seed-positional --json\n"
+         "  mhabench attend \"Dog bites man\" --plugin ./mine.so --with qk=qk_f32_scalar_mine\n"},
+    [COMMAND_STUDY] =
+        {"study [options]",
+         "Measures what the literature claims of multi-head attention, on this machine: (a) many\n"
+         "narrow heads against one wide one, (b) 96 small operations against a large one, (c) "
+         "heads\n"
+         "over threads, (d) the length of the sequence, (e) position encodings, (f) splitting and\n"
+         "concatenating. Prints each claim, what was measured and whether it holds, by a "
+         "criterion\n"
+         "that is printed with it. The rows go to a result file, as those of run do. Whether a "
+         "claim\n"
+         "holds does not change the exit code.",
+         "  mhabench study\n"
+         "  mhabench study --budget 600 --launches 10 --out study.json\n"
+         "  mhabench study --isa avx2 --with qk=qk_f32_avx2_libxsmm --json\n"
+         "  mhabench study --resume --out study.json\n"},
 };
+
+static void print_heads(void) {
+    printf("\nHeads, their weights made and not learned:\n");
+    for (size_t i = 0; attend_head_get(i) != NULL; i++) {
+        const struct attend_head *head = attend_head_get(i);
+        printf("  %-*s%s\n", COLUMN - 2, head->name, head->summary);
+        for (size_t w = 0; w < head->words; w++) {
+            printf("%*s%s%s", w == 0 ? COLUMN : 0, "", w == 0 ? "only for \"" : " ", head->text[w]);
+        }
+        printf("%s", head->words > 0 ? "\"\n" : "");
+    }
+}
 
 static void print_exit_codes(void) {
     printf(
@@ -158,6 +205,8 @@ void options_help(enum command command) {
     if ((FOR_SELECTION & FOR(command)) != 0) {
         print_selection(command);
     }
+    print_group(command, GROUP_TENSORS,
+                "Tensors of your own, in place of the shapes and data of the program:");
     print_group(command, GROUP_CHECK, "Check:");
     print_group(command, GROUP_RUN, "Run:");
     print_group(command, GROUP_BENCHMARK, "Google Benchmark's own:");
@@ -165,6 +214,11 @@ void options_help(enum command command) {
     print_group(command, GROUP_JUDGE, "Judgement:");
     print_group(command, GROUP_REPORT, "Report:");
     print_group(command, GROUP_HISTORY, "History:");
+    print_group(command, GROUP_ATTEND, "Attend:");
+    print_group(command, GROUP_STUDY, "Study:");
+    if (command == COMMAND_ATTEND) {
+        print_heads();
+    }
     print_group(command, GROUP_COMMON, "Common:");
     printf("\nExamples:\n%s", text->examples);
     print_exit_codes();
@@ -184,6 +238,8 @@ void options_usage(void) {
         "  compare   two result files: what became slower\n"
         "  report    a result file or a comparison as markdown, JUnit XML or JSON\n"
         "  history   results of many commits: where did it become slower\n"
+        "  attend    what a head looks at in a text, through the kernels\n"
+        "  study     what the literature claims of attention, measured here\n"
         "  selftest  the project's own tests (only by the launcher: ./mhabench selftest)\n\n"
         "`mhabench COMMAND --help` tells the options of each.\n\n"
         "Examples:\n"

@@ -95,6 +95,14 @@ bool oracle_make(struct oracle *oracle, const struct op_driver *driver,
     }
     oracle->checked_share =
         oracle->count > 0 ? (double)oracle->count / ((double)out->planes * (double)out->rows) : 1;
+    if (driver->oracle_rows) {
+        const bool good = driver->oracle_rows(problem, tensors, oracle->count, oracle->planes,
+                                              oracle->rows, oracle->want, oracle->bound, threads);
+        if (!good) {
+            oracle_free(oracle);
+        }
+        return good;
+    }
     struct make_job job = {oracle, tensors};
     // Waking a team takes longer than a small problem does.
     const bool small = driver->flops(problem) + (double)(most * out->cols) < SMALL_FLOPS;

@@ -20,22 +20,22 @@
 // clang-format off
 
 static const struct preset_block quick[] = {
-    // batch, heads, kv_heads, head_dim, seq_q, seq_kv
-    {"1", "12", NULL, "64",  "128", NULL},  // BERT-base
-    {"1", "32", "8",  "128", "128", NULL},  // Llama 3 8B
-    {"1", "96", NULL, "128", "128", NULL},  // GPT-3
+    // batch, heads, kv_heads, head_dim, seq_q, seq_kv, ops
+    {"1", "12", NULL, "64",  "128", NULL, NULL},                      // BERT-base: the whole layer
+    {"1", "32", "8",  "128", "128", NULL, "rope,qk,sdpa"},            // Llama 3 8B: what it differs in
+    {"1", "96", NULL, "128", "128", NULL, "qk,softmax,sdpa,concat"},  // GPT-3
 };
 
 // The models' presets share their lengths, so that models compare; 2048 is past the context that BERT and
 // GPT-2 were trained with, which matters to no kernel.
-static const struct preset_block bert[] = {{"1", "12", NULL, "64", "128,512,2048", NULL}};
-static const struct preset_block gpt2[] = {{"1", "12", NULL, "64", "128,512,2048", NULL}};
-static const struct preset_block gpt3[] = {{"1", "96", NULL, "128", "128,512,2048", NULL}};
-static const struct preset_block llama3[] = {{"1", "32", "8", "128", "128,512,2048", NULL}};
+static const struct preset_block bert[] = {{"1", "12", NULL, "64", "128,512,2048", NULL, NULL}};
+static const struct preset_block gpt2[] = {{"1", "12", NULL, "64", "128,512,2048", NULL, NULL}};
+static const struct preset_block gpt3[] = {{"1", "96", NULL, "128", "128,512,2048", NULL, NULL}};
+static const struct preset_block llama3[] = {{"1", "32", "8", "128", "128,512,2048", NULL, NULL}};
 
 // From one head to GPT-3's 96 and beyond, over the head sizes of published models.
 static const struct preset_block grid[] = {
-    {"1", "1:64:x2,96,128", NULL, "16:256:x2", "128", NULL},
+    {"1", "1:64:x2,96,128", NULL, "16:256:x2", "128", NULL, NULL},
 };
 
 // Powers of two and their odd neighbours: where vector tails and tile edges show.
@@ -43,47 +43,47 @@ static const struct preset_block lengths[] = {
     {"1", "12", NULL, "64",
      "1,2,3,4,5,7,8,9,15,16,17,31,32,33,63,64,65,127,128,129,255,256,257,511,512,513,"
      "1023,1024,1025,2047,2048,2049,4095,4096,4097,8191,8192",
-     NULL},
+     NULL, NULL},
 };
 
 // Hostile shapes: every one is there for a fault that kernels have had.
 static const struct preset_block edge[] = {
-    // batch, heads, kv_heads, head_dim, seq_q, seq_kv
-    {"1", "1", NULL, "1",   "1",   NULL},   // everything is a tail
-    {"1", "1", NULL, "64",  "1",   NULL},   // one key: every probability is 1
-    {"1", "1", NULL, "16",  "64",  NULL},   // whole tiles and nothing else
-    {"1", "1", NULL, "64",  "128", NULL},
-    {"1", "2", NULL, "64",  "31",  "63"},   // one short of a tile
-    {"1", "2", NULL, "64",  "33",  "65"},   // one more than a tile
-    {"1", "1", NULL, "64",  "2",   "288"},  // 32 behind a multiple of 256: hoisted bounds checks
-    {"1", "1", NULL, "3",   "5",   "17"},   // shorter than any vector
-    {"1", "1", NULL, "1",   "33",  NULL},
-    {"1", "3", NULL, "37",  "17",  NULL},   // head sizes that are no multiple of a vector
-    {"1", "2", NULL, "40",  "17",  "33"},
-    {"1", "2", NULL, "80",  "2",   "127"},
-    {"1", "2", NULL, "96",  "5",   NULL},
-    {"1", "1", NULL, "100", "127", NULL},
-    {"1", "2", NULL, "256", "9",   NULL},
-    {"2", "3", NULL, "128", "33",  NULL},   // several sequences
-    {"3", "2", "1",  "16",  "5",   "17"},
-    {"1", "2", "1",  "64",  "33",  NULL},   // grouped queries: 2, 3, 8 heads share one
-    {"1", "3", "1",  "40",  "17",  "33"},
-    {"1", "8", "1",  "64",  "3",   "40"},
-    {"2", "4", "2",  "37",  "7",   "19"},
-    {"1", "2", NULL, "16",  "1",   "17"},   // decoding: one query against a cache
-    {"1", "2", "1",  "128", "1",   "33"},
-    {"1", "4", "2",  "64",  "1",   "127"},
-    {"1", "1", NULL, "16",  "17",  "5"},    // more queries than keys: causal hides whole rows
-    {"1", "2", "1",  "64",  "33",  "17"},
-    {"2", "2", NULL, "100", "127", "2"},
-    {"1", "2", NULL, "64",  "5",   "0"},    // no keys at all
-    {"2", "2", "1",  "37",  "1",   "0"},
-    {"1", "1", NULL, "16",  "600", NULL},   // a narrow window leaves whole blocks of keys hidden
-    {"1", "1", NULL, "16",  "2",   "4099"}, // long rows of a prime length
+    // batch, heads, kv_heads, head_dim, seq_q, seq_kv, ops
+    {"1", "1", NULL, "1",   "1",   NULL, NULL},   // everything is a tail
+    {"1", "1", NULL, "64",  "1",   NULL, NULL},   // one key: every probability is 1
+    {"1", "1", NULL, "16",  "64",  NULL, NULL},   // whole tiles and nothing else
+    {"1", "1", NULL, "64",  "128", NULL, NULL},
+    {"1", "2", NULL, "64",  "31",  "63", NULL},   // one short of a tile
+    {"1", "2", NULL, "64",  "33",  "65", NULL},   // one more than a tile
+    {"1", "1", NULL, "64",  "2",   "288", NULL},  // 32 behind a multiple of 256: hoisted bounds checks
+    {"1", "1", NULL, "3",   "5",   "17", NULL},   // shorter than any vector
+    {"1", "1", NULL, "1",   "33",  NULL, NULL},
+    {"1", "3", NULL, "37",  "17",  NULL, NULL},   // head sizes that are no multiple of a vector
+    {"1", "2", NULL, "40",  "17",  "33", NULL},
+    {"1", "2", NULL, "80",  "2",   "127", NULL},
+    {"1", "2", NULL, "96",  "5",   NULL, NULL},
+    {"1", "1", NULL, "100", "127", NULL, NULL},
+    {"1", "2", NULL, "256", "9",   NULL, NULL},
+    {"2", "3", NULL, "128", "33",  NULL, NULL},   // several sequences
+    {"3", "2", "1",  "16",  "5",   "17", NULL},
+    {"1", "2", "1",  "64",  "33",  NULL, NULL},   // grouped queries: 2, 3, 8 heads share one
+    {"1", "3", "1",  "40",  "17",  "33", NULL},
+    {"1", "8", "1",  "64",  "3",   "40", NULL},
+    {"2", "4", "2",  "37",  "7",   "19", NULL},
+    {"1", "2", NULL, "16",  "1",   "17", NULL},   // decoding: one query against a cache
+    {"1", "2", "1",  "128", "1",   "33", NULL},
+    {"1", "4", "2",  "64",  "1",   "127", NULL},
+    {"1", "1", NULL, "16",  "17",  "5", NULL},    // more queries than keys: causal hides whole rows
+    {"1", "2", "1",  "64",  "33",  "17", NULL},
+    {"2", "2", NULL, "100", "127", "2", NULL},
+    {"1", "2", NULL, "64",  "5",   "0", NULL},    // no keys at all
+    {"2", "2", "1",  "37",  "1",   "0", NULL},
+    {"1", "1", NULL, "16",  "600", NULL, NULL},   // a narrow window leaves whole blocks of keys hidden
+    {"1", "1", NULL, "16",  "2",   "4099", NULL}, // long rows of a prime length
 };
 
 static const struct preset presets[] = {
-    {"quick", "BERT-base, Llama 3 8B and GPT-3 layers at seq 128", "none,causal",
+    {"quick", "BERT-base's layer, and parts of Llama 3 8B's and GPT-3's, at seq 128", "none,causal",
      COUNT(quick), quick},
     {"bert", "BERT-base: 12 heads of 64, seq 128 to 2048", "none,lengths", COUNT(bert), bert},
     {"gpt2", "GPT-2 small: 12 heads of 64, seq 128 to 2048", "none,causal",

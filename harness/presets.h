@@ -12,6 +12,7 @@ struct preset_block {
     const char *head_dim;
     const char *seq_q;
     const char *seq_kv;  ///< NULL: as many as queries, value by value.
+    const char *ops;     ///< Those that are meant when the user names none; NULL: all.
 };
 
 struct preset {

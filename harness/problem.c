@@ -162,7 +162,7 @@ void problem_case_name(char name[CASE_NAME_BYTES], const struct problem *problem
     append(&text, "/threads:%d", threads);
 }
 
-void problem_options(char *text, size_t size, const struct problem *problem) {
+static void write_options(char *text, size_t size, const struct problem *problem, bool shaped) {
     const struct mha_shape *shape = &problem->shape;
     char mask[32];
     if (size == 0) {
@@ -171,11 +171,14 @@ void problem_options(char *text, size_t size, const struct problem *problem) {
     text[0] = '\0';
     problem_mask_text(mask, problem);
     struct text options = {text, size, 0};
-    append(&options,
-           "--op %s --dtype %s --batch %zu --heads %zu --kv-heads %zu --head-dim %zu --seq-q %zu "
-           "--seq-kv %zu --mask %s",
-           problem->op, problem->dtype, shape->batch, shape->heads, shape->kv_heads,
-           shape->head_dim, shape->seq_q, shape->seq_kv, mask);
+    append(&options, "--op %s --dtype %s", problem->op, problem->dtype);
+    if (shaped) {
+        append(&options,
+               " --batch %zu --heads %zu --kv-heads %zu --head-dim %zu --seq-q %zu --seq-kv %zu",
+               shape->batch, shape->heads, shape->kv_heads, shape->head_dim, shape->seq_q,
+               shape->seq_kv);
+    }
+    append(&options, " --mask %s", mask);
     if (problem->position.kind != POSITION_NONE) {
         char position[32];
         problem_position_text(position, problem);
@@ -184,6 +187,14 @@ void problem_options(char *text, size_t size, const struct problem *problem) {
     if (problem->cache != CACHE_HOT) {
         append(&options, " --cache %s", problem_cache_text(problem->cache));
     }
+}
+
+void problem_options(char *text, size_t size, const struct problem *problem) {
+    write_options(text, size, problem, true);
+}
+
+void problem_options_unshaped(char *text, size_t size, const struct problem *problem) {
+    write_options(text, size, problem, false);
 }
 
 bool problem_equal(const struct problem *a, const struct problem *b) {

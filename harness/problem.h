@@ -90,6 +90,9 @@ const char *problem_dtype(size_t index);
 /// "--op qk --batch 1 --heads 12 --kv-heads 12 --head-dim 64 --seq-q 128 --seq-kv 128 --mask none".
 void problem_options(char *text, size_t size, const struct problem *problem);
 
+/// Writes them without those of the shape.
+void problem_options_unshaped(char *text, size_t size, const struct problem *problem);
+
 bool problem_equal(const struct problem *a, const struct problem *b);
 
 #endif

@@ -1,9 +1,10 @@
 /// What parent and worker say to each other: one JSON object a line, the job down, events up.
 ///
-/// Job:    {"mode": "catalogue" | "check" | "measure", "plugins": [...], "seed": n, ...}, see
-/// worker.c. Events: {"event": "start" | "verdict" | "samples" | ..., ...}, see check.c and
-/// measure.c. A "start"
-///         says what the worker is about to do, so that a crash has an address.
+/// Job: {"mode": "catalogue" | "check" | "attend" | "measure", "plugins": [...], "seed": n, ...},
+/// see worker.c.
+///
+/// Events: {"event": "start" | "verdict" | "samples" | ..., ...}, see check.c, attend.c and
+/// measure.c. A "start" says what the worker is about to do, so that a crash has an address.
 #ifndef MHA_PROTOCOL_H
 #define MHA_PROTOCOL_H
 

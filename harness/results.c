@@ -54,6 +54,7 @@ static void forget_samples(struct row *row) {
     free(row->samples);
     row->samples = NULL;
     row->launches = 0;
+    row_add_steps(row, NULL);
 }
 
 void row_free(struct row *row) {

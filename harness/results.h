@@ -36,6 +36,13 @@ struct launch_samples {
     double *ns;
 };
 
+/// One step of a pipeline.
+struct row_step {
+    char *op, *kernel;
+    double ns;     ///< In one call: the shortest time of all calls that were made for it.
+    double share;  ///< Of all steps' time.
+};
+
 /// One case with everything that is known of it. A double that is not known is NAN (null in the
 /// file).
 struct row {
@@ -64,6 +71,8 @@ struct row {
     char *best_peer;           ///< Kernel name, or NULL.
     double speedup_best_peer;  ///< Peer's time / ours: above 1 we are faster.
     double pack_ns, create_ns;
+    size_t steps;  ///< Of a pipeline that was timed, else 0.
+    struct row_step *step;
     char *code_hash;  ///< "" when unknown.
     char *repro;      ///< One command line that repeats the case.
 };
@@ -106,6 +115,11 @@ json_t *results_context_base(const char *executable);
 json_t *ceilings_to_json(const struct ceiling_list *list);
 void ceilings_from_json(const json_t *context, struct ceiling_list *list);
 void ceilings_free(struct ceiling_list *list);
+
+/// Takes a launch's steps from JSON, [{"op", "kernel", "ns"}, ...], into a row: of steps that it
+/// has already the shorter times stay. Sets the shares. Returns false, and leaves the row without
+/// steps, when it is no such array.
+bool row_add_steps(struct row *row, const json_t *steps);
 
 /// Makes a row's `mhabench` object: everything that is known of it, so that a journal can be made
 /// of such objects.

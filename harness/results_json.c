@@ -86,6 +86,23 @@ static json_t *shape_to_json(const struct mha_shape *shape) {
     return object;
 }
 
+/// Makes the breakdown of a whole layer; single ops have no steps.
+static json_t *steps_to_json(const struct row *row) {
+    if (row->steps == 0) {
+        return json_null();
+    }
+    json_t *steps = diag_alloc(json_array());
+    for (size_t i = 0; i < row->steps; i++) {
+        json_t *step = diag_alloc(json_object());
+        put(step, "op", string(row->step[i].op));
+        put(step, "kernel", string(row->step[i].kernel));
+        put(step, "ns", number(row->step[i].ns));
+        put(step, "share", number(row->step[i].share));
+        append(steps, step);
+    }
+    return steps;
+}
+
 json_t *row_to_json(const struct row *row) {
     char mask[32], position[32];
     problem_mask_text(mask, &row->problem);
@@ -128,8 +145,7 @@ json_t *row_to_json(const struct row *row) {
     put(object, "speedup_best_peer", number(row->speedup_best_peer));
     put(object, "pack_ns", number(row->pack_ns));
     put(object, "create_ns", number(row->create_ns));
-    // The breakdown of the whole layer; single ops have no steps.
-    put(object, "steps", json_null());
+    put(object, "steps", steps_to_json(row));
     put(object, "code_hash", string_or_null(row->code_hash));
     put(object, "repro", string(row->repro));
     return object;
@@ -436,6 +452,52 @@ static void read_ceiling_kind(struct reader *reader, struct row *row) {
     }
 }
 
+/// Reads one step; false when it is none. What it has allocated is the caller's in any case.
+static bool read_step(const json_t *json, struct row_step *step) {
+    const json_t *op = json_object_get(json, "op"), *kernel = json_object_get(json, "kernel");
+    const json_t *ns = json_object_get(json, "ns");
+    if (!json_is_string(op) || !json_is_string(kernel) || !json_is_number(ns) ||
+        !(json_number_value(ns) >= 0)) {
+        return false;
+    }
+    step->op = diag_alloc(strdup(json_string_value(op)));
+    step->kernel = diag_alloc(strdup(json_string_value(kernel)));
+    step->ns = json_number_value(ns);
+    return true;
+}
+
+static void free_steps(struct row_step *step, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        free(step[i].op);
+        free(step[i].kernel);
+    }
+    free(step);
+}
+
+bool row_add_steps(struct row *row, const json_t *steps) {
+    const size_t count = json_array_size(steps);
+    struct row_step *step = diag_alloc(calloc(count + 1, sizeof(*step)));
+    bool good = count > 0;
+    double sum = 0;
+    for (size_t i = 0; i < count && good; i++) {
+        good = read_step(json_array_get(steps, i), &step[i]);
+        if (good && row->steps == count && row->step[i].ns < step[i].ns) {
+            step[i].ns = row->step[i].ns;
+        }
+        sum += step[i].ns;
+    }
+    free_steps(row->step, row->steps);
+    row->steps = good ? count : 0;
+    row->step = good ? step : NULL;
+    if (!good) {
+        free_steps(step, count);
+    }
+    for (size_t i = 0; i < row->steps; i++) {
+        row->step[i].share = sum > 0 ? row->step[i].ns / sum : UNKNOWN;
+    }
+    return good;
+}
+
 bool row_from_json(const json_t *object, struct row *row, char *why, size_t why_bytes) {
     memset(row, 0, sizeof(*row));
     struct reader reader = {.object = object, .where = "", .why_bytes = why_bytes};
@@ -477,8 +539,9 @@ bool row_from_json(const json_t *object, struct row *row, char *why, size_t why_
     row->pack_ns = read_number(&reader, "pack_ns");
     row->create_ns = read_number(&reader, "create_ns");
     const json_t *steps = member(&reader, "steps");
-    if (steps != NULL && !json_is_null(steps)) {
-        fail(&reader, "\"steps\" is not known to this version");
+    if (steps != NULL && !json_is_null(steps) && !row_add_steps(row, steps)) {
+        fail(&reader,
+             "\"steps\" is not an array of steps, each with \"op\", \"kernel\" and \"ns\"");
     }
     row->code_hash = read_string(&reader, "code_hash", true);
     if (row->code_hash == NULL) {

@@ -7,6 +7,7 @@
 
 #include "diag.h"
 #include "protocol.h"
+#include "tensors.h"
 
 static const struct {
     const char *isa, *flags;
@@ -109,13 +110,14 @@ json_t *run_context(const struct options *options, const struct machine *machine
     json_object_set_new(
         context, "mhabench",
         json_pack("{s:i, s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:b, s:o, s:{s:s, s:s, s:s, s:o}, s:o, "
-                  "s:o, s:o}",
+                  "s:o, s:o, s:o}",
                   "schema_version", RESULTS_SCHEMA_VERSION, "version", MHA_VERSION, "commit",
                   commit, "command", text ? text : json_null(), "seed", (json_int_t)options->seed,
                   "min_time_s", protocol_real(min_time_s), "started", time_text(started),
                   "finished", time_text((json_int_t)time(NULL)), "interrupted", interrupted,
                   "machine", machine_to_json(machine), "compiler", "name", MHA_COMPILER, "version",
                   MHA_COMPILER_VERSION, "build", MHA_BUILD_FLAGS, "flags", flags, "ceilings",
-                  ceilings_to_json(ceilings), "peers", peers(catalogue), "missing", lacks));
+                  ceilings_to_json(ceilings), "peers", peers(catalogue), "missing", lacks,
+                  "tensors", tensors_to_json(options)));
     return context;
 }

@@ -12,6 +12,7 @@
 #include "stats.h"
 #include "supervisor.h"
 #include "team.h"
+#include "tensors.h"
 
 /// A share above this is our error of accounting, not a fast kernel.
 #define SHARE_LIMIT 1.05
@@ -71,6 +72,7 @@ static void apply_samples(struct schedule *s, size_t i, const json_t *event) {
     row->effective_ghz = get_quantity(event, "ghz");
     row->pack_ns = get_quantity(event, "pack_ns");
     row->create_ns = get_quantity(event, "create_ns");
+    row_add_steps(row, json_object_get(event, "steps"));
 }
 
 static void apply_ceiling(struct schedule *s, const json_t *event) {
@@ -129,7 +131,7 @@ static void journal_write(struct schedule *s, const json_t *event) {
     free(line);
 }
 
-/// What a journal must agree with to be gone on with: the rows, their code and the seed.
+/// What a journal must agree with to be gone on with: the rows, their code, the seed and the data.
 static json_t *journal_header(const struct schedule *s) {
     json_t *rows = json_array();
     for (size_t i = 0; i < s->rows; i++) {
@@ -139,8 +141,10 @@ static json_t *journal_header(const struct schedule *s) {
         json_array_append_new(rows,
                               json_pack("[s, s]", name, row->code_hash ? row->code_hash : ""));
     }
-    return json_pack("{s:i, s:I, s:o}", "journal", JOURNAL_VERSION, "seed",
-                     (json_int_t)s->options->seed, "rows", rows);
+    const struct tensor_set *tensors = s->options->tensor_set;
+    return json_pack("{s:i, s:I, s:s*, s:o}", "journal", JOURNAL_VERSION, "seed",
+                     (json_int_t)s->options->seed, "tensors", tensors ? tensors->hash : NULL,
+                     "rows", rows);
 }
 
 /// Events that count only once their problem is complete: what was cut off is measured again.
@@ -200,7 +204,7 @@ int schedule_read_journal(struct schedule *s, bool *torn) {
     json_decref(pending.events);
     if (!fits) {
         diag_error(
-            "--resume: the journal %s is of another selection, seed or build: repeat the "
+            "--resume: the journal %s is of another selection, seed, data or build: repeat the "
             "command that it belongs to, or remove it",
             s->journal);
         return EXIT_USAGE;
@@ -326,12 +330,13 @@ static json_t *make_job(const struct schedule *s, double seconds) {
     const double min_time = schedule_min_time_s(s);
     const size_t last_level = m->l3_bytes ? m->l3_bytes : m->l2_bytes;
     return json_pack(
-        "{s:s, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:I, s:[I, I, I], s:b, s:o}", "mode", "measure",
-        "plugins", plugins, "benchmark_args", benchmark, "seed", (json_int_t)s->options->seed,
-        "threads_allowed", (json_int_t)m->threads_allowed, "launch", (json_int_t)s->launch,
-        "min_time_s", min_time, "seconds", seconds, "last_level_bytes", (json_int_t)last_level,
-        "level_bytes", (json_int_t)m->l1_bytes, (json_int_t)m->l2_bytes, (json_int_t)m->l3_bytes,
-        "emulated", catalogue_emulated(m), "problems", problems);
+        "{s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:I, s:[I, I, I], s:b, s:o}", "mode",
+        "measure", "plugins", plugins, "with", catalogue_with(s->options), "tensors",
+        tensors_to_json(s->options), "benchmark_args", benchmark, "seed",
+        (json_int_t)s->options->seed, "threads_allowed", (json_int_t)m->threads_allowed, "launch",
+        (json_int_t)s->launch, "min_time_s", min_time, "seconds", seconds, "last_level_bytes",
+        (json_int_t)last_level, "level_bytes", (json_int_t)m->l1_bytes, (json_int_t)m->l2_bytes,
+        (json_int_t)m->l3_bytes, "emulated", catalogue_emulated(m), "problems", problems);
 }
 
 /// Shares the next launch's samples out: rows that are less certain than most get up to three times

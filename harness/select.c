@@ -145,15 +145,31 @@ static void add_positions(struct builder *builder, const struct op_driver *drive
     }
 }
 
+/// Tells whether a block of a preset has the op: any that the user names, else those it is made
+/// for.
+static bool block_has(const struct builder *builder, const struct preset_block *block,
+                      const struct op_driver *driver) {
+    if (block->ops == NULL || builder->options->ops.count > 0) {
+        return true;
+    }
+    struct string_list ops = words_of(block->ops);
+    const bool has = listed(&ops, driver->name);
+    string_list_free(&ops);
+    return has;
+}
+
 /// Multiplies one shape by ops, dtypes, masks, position encodings and cache states.
-static void add_shape(struct builder *builder, const struct mha_shape *shape,
-                      const struct string_list *masks) {
+static void add_shape(struct builder *builder, const struct preset_block *block,
+                      const struct mha_shape *shape, const struct string_list *masks) {
     static char *none_word[] = {"none"}, *hot_word[] = {"hot"};
     static const struct string_list no_mask = {1, none_word}, hot = {1, hot_word};
     const struct options *options = builder->options;
     const struct string_list *caches = options->caches.count > 0 ? &options->caches : &hot;
     for (size_t i = 0; i < builder->driver_count; i++) {
         const struct op_driver *driver = builder->drivers[i];
+        if (!block_has(builder, block, driver)) {
+            continue;
+        }
         const struct string_list *op_masks = driver->has_mask ? masks : &no_mask;
         struct string_list own = words_of(driver->positions ? driver->default_positions : "none");
         const struct string_list *positions =
@@ -279,7 +295,7 @@ static bool add_block(struct builder *builder, const struct preset_block *block,
                     .seq_kv = pair->kv,
                     .head_dim = head_dim.items[i / pair_count % head_dim.count],
                 };
-                add_shape(builder, &shape, masks);
+                add_shape(builder, block, &shape, masks);
                 within = builder->combinations <= COMBINATIONS_MAX;
             }
         }

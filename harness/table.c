@@ -31,6 +31,8 @@ static const char *const titles[COLUMNS] = {"kernel", "verdict", "median",   "+-
 /// What goes first where the terminal is narrow: the columns that say least without the others.
 static const enum column sacrifices[] = {COLUMN_SPREAD,  COLUMN_SCALAR, COLUMN_PEER,
                                          COLUMN_AUTOVEC, COLUMN_SHARE,  COLUMN_RATE};
+/// Where lines of steps are broken that no terminal limits.
+enum { STEPS_COLUMNS = 100 };
 enum { SACRIFICES = sizeof(sacrifices) / sizeof(sacrifices[0]), CELL_BYTES = 128, GAP = 2 };
 
 struct line {
@@ -316,6 +318,29 @@ static void print_heading(const struct table *table, const struct row *row) {
     (void)fprintf(table->out, ", threads %d%s\n", row->threads, table->color ? "\033[0m" : "");
 }
 
+/// Prints the share of each step under the row of a pipeline, in lines of at most `columns`.
+static void print_steps(const struct table *table, const struct row *row, int columns) {
+    if (row->steps == 0) {
+        return;
+    }
+    int column = 0;
+    (void)fputs(table->color ? "\033[2m" : "", table->out);
+    for (size_t i = 0; i < row->steps; i++) {
+        char text[CELL_BYTES], op[64];
+        copy_printable(op, sizeof(op), row->step[i].op);
+        (void)snprintf(text, sizeof(text), "%s %.1f%%", op, 100.0 * row->step[i].share);
+        const int width = GAP + (int)strlen(text);
+        const bool broken = i > 0 && column + width > columns;
+        if (i == 0 || broken) {
+            (void)fprintf(table->out, "%s%*s", broken ? "\n" : "", GAP, "");
+            column = GAP;
+        }
+        (void)fprintf(table->out, "%*s%s", GAP, "", text);
+        column += width;
+    }
+    (void)fprintf(table->out, "%s\n", table->color ? "\033[0m" : "");
+}
+
 /// Explains the columns that are shown.
 static void print_legend(const struct table *table) {
     static const char *const meanings[COLUMNS] = {
@@ -404,6 +429,9 @@ void results_table(const struct result *result, FILE *out, bool color) {
             print_heading(&table, table.lines[i].row);
         }
         print_line(&table, &table.lines[i]);
+        if (row_has_time(table.lines[i].row)) {
+            print_steps(&table, table.lines[i].row, terminal ? (int)size.ws_col : STEPS_COLUMNS);
+        }
     }
     print_legend(&table);
     print_footnotes(&table);

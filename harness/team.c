@@ -10,6 +10,7 @@
 #include "abi_guard.h"
 #include "diag.h"
 #include "fault_report.h"
+#include "pipeline.h"
 
 double team_now_ns(void) {
     struct timespec now;
@@ -138,9 +139,15 @@ static inline void call(struct team_case *c, abi_guard_fn *fn, const union mha_a
 
 /// Where the packed operand of a plane is.
 static void *packed_slot(const struct team_case *c, size_t copy, size_t plane, int thread) {
-    return slot(&c->packed, c->packs_per_item ? (size_t)thread
-                            : c->packs_once   ? copy * c->planes + plane
-                                              : plane);
+    return c->constant ? slot(&c->constant->slots, copy * c->planes + plane)
+                       : slot(&c->packed, c->packs_per_item ? (size_t)thread : plane);
+}
+
+/// Makes a step's stray its pipeline's.
+static void note_step(struct team_case *c, const struct team_case *step) {
+    char text[sizeof(c->stray)];
+    snprintf(text, sizeof(text), "%.60s: %.130s", step->kernel->name, step->stray);
+    note_stray(c, text);
 }
 
 static void run_item(struct team_case *c, size_t copy, size_t i, int thread) {
@@ -163,16 +170,45 @@ static void pack_plane(struct team_case *c, size_t copy, size_t plane, int threa
 
 /// Packs constants, before anything else is done with them.
 static void pack_constants(struct team_case *c) {
-    if (c->packs_once && !c->packed_once) {
-        c->packed_once = true;
+    if (c->constant && !c->constant->packed) {
+        c->constant->packed = true;
         for (size_t copy = 0; copy < c->copies; copy++) {
             team_case_pack(c, copy);
         }
     }
 }
 
+/// Runs a pipeline; `ns`, when not NULL, gets the time of each step.
+static void call_steps(struct team_case *c, size_t copy, double *ns) {
+    c->ran = c->threads;
+    double start = ns ? team_now_ns() : 0;
+    for (size_t i = 0; i < c->steps; i++) {
+        struct team_case *step = &c->step[i].team;
+        step->watched = c->watched;
+        step->backwards = c->backwards;
+        team_case_call(step, copy);
+        c->ran = step->ran < c->ran ? step->ran : c->ran;
+        if (ns) {
+            const double end = team_now_ns();
+            ns[i] = end - start;
+            start = end;
+        }
+        if (step->stray[0] != '\0') {
+            note_step(c, step);
+        }
+    }
+}
+
+void team_case_call_steps(struct team_case *c, size_t copy, double *ns) {
+    call_steps(c, copy, ns);
+}
+
 void team_case_call(struct team_case *c, size_t copy) {
-    const bool pack_first = c->packs && !c->packs_per_item && !c->packs_once;
+    if (c->steps > 0) {
+        call_steps(c, copy, NULL);
+        return;
+    }
+    const bool pack_first = c->packs && !c->packs_per_item && !c->constant;
     pack_constants(c);
     if (c->threads <= 1) {
         for (size_t p = 0; pack_first && p < c->planes; p++) {
@@ -204,7 +240,12 @@ void team_case_call(struct team_case *c, size_t copy) {
 }
 
 void team_case_pack(struct team_case *c, size_t copy) {
-    if (!c->packs) {
+    for (size_t i = 0; i < c->steps; i++) {
+        if (!c->step[i].team.constant) {
+            team_case_pack(&c->step[i].team, copy);
+        }
+    }
+    if (!c->packs || c->steps > 0) {
         return;
     }
     if (c->threads <= 1) {
@@ -220,6 +261,18 @@ void team_case_pack(struct team_case *c, size_t copy) {
 }
 
 double team_case_probe_ns(struct team_case *c) {
+    double sum = 0;
+    for (size_t i = 0; i < c->steps; i++) {
+        struct team_case *step = &c->step[i].team;
+        step->watched = c->watched;
+        sum += team_case_probe_ns(step);
+        if (step->stray[0] != '\0') {
+            note_step(c, step);
+        }
+    }
+    if (c->steps > 0) {
+        return sum;
+    }
     if (c->items == 0) {
         return 0;
     }
@@ -229,6 +282,133 @@ double team_case_probe_ns(struct team_case *c) {
     const double start = team_now_ns();
     run_item(c, 0, i, 0);
     return (team_now_ns() - start) * (double)c->items / c->threads;
+}
+
+static struct team_constant *constants;
+
+/// Gets a place for a packed weight, or the one that another case of the kernel has.
+static struct team_constant *constant_get(const struct team_case *c, const float *weight,
+                                          size_t bytes, bool guarded) {
+    for (struct team_constant *k = constants; k && !guarded; k = k->next) {
+        if (k->kernel == c->kernel && k->weight == weight && k->slots.bytes == bytes &&
+            k->slots.count == c->copies * c->planes && !k->slots.guarded) {
+            k->users++;
+            return k;
+        }
+    }
+    struct team_constant *made = diag_alloc(calloc(1, sizeof(*made)));
+    if (!slots_make(&made->slots, "the packed operand", c->copies * c->planes, bytes, guarded)) {
+        free(made);
+        return NULL;
+    }
+    made->kernel = c->kernel;
+    made->weight = weight;
+    made->users = 1;
+    made->next = constants;
+    constants = made;
+    return made;
+}
+
+static void constant_release(struct team_constant *constant) {
+    if (--constant->users > 0) {
+        return;
+    }
+    for (struct team_constant **at = &constants; *at; at = &(*at)->next) {
+        if (*at == constant) {
+            *at = constant->next;
+            break;
+        }
+    }
+    slots_free(&constant->slots);
+    free(constant);
+}
+
+/// Maps the buffers of a pipeline and describes them for each copy: [copies][OP_BUFFERS_MAX].
+static bool buffers_make(struct team_case *c, struct tensor *tensors, bool guarded) {
+    struct tensor_shape shapes[OP_BUFFERS_MAX];
+    c->buffers = c->driver->buffers(c->problem, pipeline_form(c->kernel), shapes);
+    c->buffer = diag_alloc(calloc(c->buffers + 1, sizeof(*c->buffer)));
+    for (size_t i = 0; i < c->buffers; i++) {
+        const struct tensor_shape *s = &shapes[i];
+        const size_t count = s->role == TENSOR_INPUT ? c->copies : 1;
+        if (!slots_make(&c->buffer[i], s->name, count,
+                        s->planes * s->rows * s->cols * sizeof(float), guarded)) {
+            return false;
+        }
+        for (size_t copy = 0; copy < c->copies; copy++) {
+            tensors[copy * OP_BUFFERS_MAX + i] = (struct tensor){
+                .shape = *s,
+                .data = slot(&c->buffer[i], count > 1 ? copy : 0),
+                .row_stride = s->cols,
+                .plane_stride = s->rows * s->cols,
+            };
+        }
+    }
+    return true;
+}
+
+/// Tells whether a step's tensors have the shapes that its op's driver expects.
+static bool step_fits(const struct op_step *step) {
+    struct tensor_shape shapes[OP_TENSORS_MAX];
+    const size_t count = step->driver->tensors(&step->problem, shapes);
+    bool fits = true;
+    for (size_t i = 0; i < count; i++) {
+        const struct tensor_shape *s = &step->tensors[i].shape;
+        fits = fits && s->planes == shapes[i].planes && s->rows == shapes[i].rows &&
+               s->cols == shapes[i].cols;
+    }
+    return fits;
+}
+
+/// Makes a case of each step of a pipeline.
+static bool steps_make(struct team_case *c, const struct tensor *const *tensors, size_t block_rows,
+                       bool guarded, char *why, size_t why_size) {
+    const struct op_driver *driver = c->driver;
+    const struct op_pipeline *form = pipeline_form(c->kernel);
+    struct tensor *buffers = diag_alloc(calloc(c->copies * OP_BUFFERS_MAX, sizeof(*buffers)));
+    struct op_step *steps = diag_alloc(calloc(c->copies * OP_STEPS_MAX, sizeof(*steps)));
+    const struct tensor **views = diag_alloc(calloc(c->copies, sizeof(*views)));
+    bool good = buffers_make(c, buffers, guarded);
+    size_t count = 0;
+    if (!good) {
+        snprintf(why, why_size, "no memory for what the steps hand on");
+    }
+    for (size_t copy = 0; copy < c->copies && good; copy++) {
+        driver->prime(c->problem, tensors[copy], buffers + copy * OP_BUFFERS_MAX);
+        count = driver->compose(c->problem, form, tensors[copy], buffers + copy * OP_BUFFERS_MAX,
+                                steps + copy * OP_STEPS_MAX);
+    }
+    c->step = diag_alloc(calloc(count + 1, sizeof(*c->step)));
+    for (size_t i = 0; i < count && good; i++) {
+        struct team_step *step = &c->step[i];
+        char text[300];
+        for (size_t copy = 0; copy < c->copies; copy++) {
+            views[copy] = steps[copy * OP_STEPS_MAX + i].tensors;
+        }
+        step->problem = steps[i].problem;
+        const struct mha_kernel *kernel = pipeline_part(c->kernel, steps[i].driver->name);
+        if (!step_fits(&steps[i])) {
+            snprintf(why, why_size, "%s: the tensors of the step do not fit", kernel->name);
+            good = false;
+            break;
+        }
+        good = team_case_make(&step->team, steps[i].driver, kernel, &step->problem, c->threads,
+                              c->copies, views, block_rows, guarded, text, sizeof(text));
+        if (!good) {
+            snprintf(why, why_size, "%s: %s", kernel->name, text);
+            break;
+        }
+        c->steps++;
+        c->create_ns += step->team.create_ns;
+        c->packs = c->packs || (step->team.packs && !step->team.constant);
+    }
+    free(buffers);
+    free(steps);
+    free(views);
+    if (!good) {
+        team_case_free(c);
+    }
+    return good;
 }
 
 bool team_case_make(struct team_case *c, const struct op_driver *driver,
@@ -241,6 +421,9 @@ bool team_case_make(struct team_case *c, const struct op_driver *driver,
     c->problem = problem;
     c->threads = threads;
     c->copies = copies;
+    if (driver->pipelines) {
+        return steps_make(c, tensors, block_rows, guarded, why, why_size);
+    }
     size_t rows = 0;
     driver->grid(problem, &c->planes, &rows);
     const size_t multiple = kernel->row_multiple ? kernel->row_multiple : 1;
@@ -286,13 +469,16 @@ bool team_case_make(struct team_case *c, const struct op_driver *driver,
                                     ? kernel->packed_bytes(&problem->shape)
                                     : 0;
     c->packs = packed_bytes > 0;
-    c->packs_once = c->packs && driver->constant_pack;
-    c->packs_per_item = c->blocks == 1 && !c->packs_once;
-    const size_t packed_count = c->packs_per_item ? (size_t)threads
-                                : c->packs_once   ? copies * c->planes
-                                                  : c->planes;
+    const bool once = c->packs && driver->constant_pack;
+    c->packs_per_item = c->blocks == 1 && !once;
+    if (once) {
+        c->constant = constant_get(c, tensors[0][1].data, packed_bytes, guarded);
+    }
     if (!slots_make(&c->workspace, "the workspace", (size_t)threads, workspace_bytes, guarded) ||
-        !slots_make(&c->packed, "the packed operand", packed_count, packed_bytes, guarded)) {
+        (once ? !c->constant
+              : !slots_make(&c->packed, "the packed operand",
+                            c->packs_per_item ? (size_t)threads : c->planes, packed_bytes,
+                            guarded))) {
         snprintf(why, why_size, "no memory for a workspace of %zu and packed operands of %zu bytes",
                  workspace_bytes, packed_bytes);
         team_case_free(c);
@@ -301,29 +487,55 @@ bool team_case_make(struct team_case *c, const struct op_driver *driver,
     return true;
 }
 
-void team_case_inspect(struct team_case *c) {
-    const struct team_slots *const all[] = {&c->workspace, &c->packed};
-    static const char *const names[] = {"workspace", "packed operand"};
-    for (size_t k = 0; k < 2; k++) {
-        for (size_t i = 0; all[k]->guarded && i < all[k]->count; i++) {
-            const unsigned char *damage = slot_damage(all[k], i);
-            const unsigned char *begin = all[k]->first + i * all[k]->stride_bytes;
-            if (damage) {
-                char text[sizeof(c->stray)];
-                snprintf(text, sizeof(text), "wrote %s the %s of %zu bytes",
-                         damage < begin ? "before" : "behind", names[k], all[k]->bytes);
-                note_stray(c, text);
-            }
+/// Looks for damage beside slots that are called `name`.
+static void inspect(struct team_case *c, const struct team_slots *slots, const char *name) {
+    for (size_t i = 0; slots->guarded && i < slots->count; i++) {
+        const unsigned char *damage = slot_damage(slots, i);
+        const unsigned char *begin = slots->first + i * slots->stride_bytes;
+        if (damage) {
+            char text[sizeof(c->stray)];
+            snprintf(text, sizeof(text), "wrote %s the %s of %zu bytes",
+                     damage < begin ? "before" : "behind", name, slots->bytes);
+            note_stray(c, text);
         }
     }
 }
 
+void team_case_inspect(struct team_case *c) {
+    inspect(c, &c->workspace, "workspace");
+    inspect(c, c->constant ? &c->constant->slots : &c->packed, "packed operand");
+    for (size_t i = 0; i < c->steps; i++) {
+        team_case_inspect(&c->step[i].team);
+        if (c->step[i].team.stray[0] != '\0') {
+            note_step(c, &c->step[i].team);
+        }
+    }
+    struct tensor_shape shapes[OP_BUFFERS_MAX];
+    if (c->buffers > 0) {
+        c->driver->buffers(c->problem, pipeline_form(c->kernel), shapes);
+    }
+    for (size_t i = 0; i < c->buffers; i++) {
+        inspect(c, &c->buffer[i], shapes[i].name);
+    }
+}
+
 void team_case_free(struct team_case *c) {
+    for (size_t i = 0; i < c->steps; i++) {
+        team_case_free(&c->step[i].team);
+    }
+    for (size_t i = 0; i < c->buffers; i++) {
+        slots_free(&c->buffer[i]);
+    }
+    free(c->step);
+    free(c->buffer);
     if (c->state && c->kernel->destroy) {
         c->kernel->destroy(c->state);
     }
     free(c->args);
     free(c->item_plane);
+    if (c->constant) {
+        constant_release(c->constant);
+    }
     slots_free(&c->packed);
     slots_free(&c->workspace);
     memset(c, 0, sizeof(*c));

@@ -27,7 +27,20 @@ struct team_slots {
     bool guarded;
 };
 
-/// A kernel bound to a problem's buffers, cut into items for a number of threads.
+/// A packed weight. Cases of the same kernel over the same weight share one, unless guarded.
+struct team_constant {
+    const struct mha_kernel *kernel;
+    const float *weight;      ///< Of the first copy.
+    struct team_slots slots;  ///< One a plane and copy.
+    bool packed;              ///< That has been done.
+    size_t users;
+    struct team_constant *next;
+};
+
+struct team_step;
+
+/// A kernel bound to a problem's buffers, cut into items for a number of threads; or a pipeline of
+/// such cases.
 struct team_case {
     const struct op_driver *driver;
     const struct mha_kernel *kernel;
@@ -41,17 +54,28 @@ struct team_case {
     size_t *item_plane;    ///< [items]
     bool packs;
     bool packs_per_item;  ///< One item per plane: the thread packs right before it runs the item.
-    bool packs_once;   ///< A constant weight: packed before the first item runs, and never again.
-    bool packed_once;  ///< That has happened.
-    struct team_slots packed;  ///< One a plane, or one a thread; of constants one a plane and copy.
-    struct team_slots workspace;  ///< One a thread.
-    void *state;                  ///< Of create().
+    struct team_constant *constant;  ///< A weight: packed before the first item runs, and never
+                                     ///< again. NULL: packs anew in every call.
+    struct team_slots packed;        ///< One a plane, or one a thread; not of a constant.
+    struct team_slots workspace;     ///< One a thread.
+    void *state;                     ///< Of create().
     bool watched;    ///< Calls of the kernel go through abi_guard.h; never so when timed.
     bool backwards;  ///< Watched and on one thread: the last item comes first.
     char
         stray[200];  ///< What the kernel broke in watched calls, beside its result; "" for nothing.
     double create_ns;
     int ran;  ///< Threads that the last call really had.
+    // a pipeline
+    size_t steps;  ///< 0: a kernel.
+    struct team_step *step;
+    size_t buffers;
+    struct team_slots *buffer;  ///< What the steps hand on; one, or one a copy of what is primed.
+};
+
+/// One step of a pipeline. All items of a step end before the next begins.
+struct team_step {
+    struct problem problem;
+    struct team_case team;
 };
 
 /// Binds a kernel. `tensors` is [copies][the op's tensors]; it and `problem` must outlive the case.
@@ -66,6 +90,10 @@ bool team_case_make(struct team_case *c, const struct op_driver *driver,
 
 /// One call: everything of the problem, on buffer copy `copy`: packing, then all items.
 void team_case_call(struct team_case *c, size_t copy);
+
+/// One call of a pipeline that tells the time of each step, ns[steps]. The clock is read between
+/// the steps, some 20 ns a time, which is why the samples are of other calls.
+void team_case_call_steps(struct team_case *c, size_t copy, double *ns);
 
 /// Packing alone, as one call does it, or as it was done once. Does nothing for a kernel that does
 /// not pack.

@@ -9,7 +9,9 @@
 #include "abi_guard.h"
 #include "diag.h"
 #include "fault_report.h"
+#include "pipeline.h"
 #include "protocol.h"
+#include "tensors.h"
 
 void worker_send_kernels(const struct kernel_table *table, int side) {
     for (size_t i = 0; i < table->count; i++) {
@@ -43,6 +45,19 @@ static json_t *read_job(void) {
     return job;
 }
 
+/// Composes the ops that are made of others, with the kernels that the job names.
+static bool add_pipelines(struct worker *worker, char *error, size_t error_size) {
+    const json_t *with = json_object_get(worker->job, "with");
+    const size_t count = json_array_size(with);
+    const char **pairs = diag_alloc(calloc(count + 1, sizeof(*pairs)));
+    for (size_t i = 0; i < count; i++) {
+        pairs[i] = json_string_value(json_array_get(with, i));
+    }
+    const bool good = pipeline_add(&worker->table, count, pairs, error, error_size);
+    free(pairs);
+    return good;
+}
+
 int worker_main(void) {
     json_t *job = read_job();
     if (!job) {
@@ -62,12 +77,14 @@ int worker_main(void) {
     }
     fault_report_start(WORKER_EVENT_FD);
     abi_guard_start();
-    char error[1024];
+    char error[TENSOR_ERROR_BYTES];
     int code = EXIT_DONE;
+    const json_t *tensors = json_object_get(job, "tensors");
     const bool ab = strcmp(protocol_get_string(job, "mode"), "ab") == 0;
     if (!(ab ? ab_load(job, send_loading, error, sizeof(error))
-             : library_load_told(&worker.table, count, paths, send_loading, error,
-                                 sizeof(error)))) {
+             : library_load_told(&worker.table, count, paths, send_loading, error, sizeof(error)) &&
+                   add_pipelines(&worker, error, sizeof(error))) ||
+        (json_is_object(tensors) && !tensors_install(tensors, error))) {
         protocol_send(WORKER_EVENT_FD, json_pack("{s:s, s:s}", "event", "error", "text", error));
         code = EXIT_USAGE;
     } else {
@@ -82,6 +99,8 @@ int worker_main(void) {
             worker_check(&worker);
         } else if (strcmp(mode, "exponential") == 0) {
             worker_exponential(&worker);
+        } else if (strcmp(mode, "attend") == 0) {
+            worker_attend(&worker);
         } else if (ab) {
             worker_ab(&worker);
         } else {

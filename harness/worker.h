@@ -33,6 +33,9 @@ void worker_exponential(struct worker *worker);
 /// Sends an event "kernel" for each kernel of a table; `side` tells tables apart.
 void worker_send_kernels(const struct kernel_table *table, int side);
 
+/// attend.c: what heads look at. Job members "heads", "tokens", "causal", "kernels".
+void worker_attend(struct worker *worker);
+
 /// measure.c: one launch: verdicts, samples and ceilings. Job member "problems".
 void worker_measure(struct worker *worker);
 

@@ -150,24 +150,35 @@ struct mha_bias {
     bool causal;          ///< MHA_BIAS_T5: keys ahead share bucket 0, and all buckets look back.
 };
 
-/// Gets the T5 bucket of a distance (key - query position). Near distances have a bucket each, far
-/// ones share buckets that grow by a constant factor up to distance 128. The limits are those of
-/// the formula in exact arithmetic; a formula that takes logarithms in f32 can be off by one at a
-/// limit.
-static inline size_t mha_t5_bucket(ptrdiff_t distance, bool causal) {
+/// Gets the first distance, in one direction, of bucket `bucket` < mha_t5_buckets(causal) of that
+/// direction; none ends the last one. Near distances have a bucket each, far ones share buckets
+/// that grow by a constant factor up to distance 128. The limits are those of the formula in exact
+/// arithmetic; a formula that takes logarithms in f32 can be off by one at a limit.
+static inline size_t mha_t5_bucket_begin(size_t bucket, bool causal) {
     // First distance of each shared bucket: ceil(8 * 16^(k/8)) and ceil(16 * 8^(k/16)).
     static const unsigned char both[] = {8, 12, 16, 23, 32, 46, 64, 91};
     static const unsigned char back[] = {16, 19, 21, 24, 27, 31, 35, 40,
                                          46, 52, 59, 67, 77, 87, 99, 113};
     const unsigned char *const limits = causal ? back : both;
-    const size_t count = causal ? sizeof(back) : sizeof(both);
-    const size_t first = !causal && distance > 0 ? MHA_T5_BUCKETS / 2 : 0;
+    return bucket < limits[0] ? bucket : limits[bucket - limits[0]];
+}
+
+/// Gets the number of buckets of one direction.
+static inline size_t mha_t5_buckets(bool causal) {
+    return causal ? MHA_T5_BUCKETS : MHA_T5_BUCKETS / 2;
+}
+
+/// Gets the T5 bucket of a distance (key - query position): of those behind, or after them of those
+/// ahead.
+static inline size_t mha_t5_bucket(ptrdiff_t distance, bool causal) {
+    const size_t count = mha_t5_buckets(causal);
+    const size_t first = !causal && distance > 0 ? count : 0;
     const size_t far = distance < 0 ? (size_t)-distance : causal ? 0 : (size_t)distance;
-    size_t shared = 0;
-    while (shared < count && far >= limits[shared]) {
-        shared++;
+    size_t bucket = far < count / 2 ? far : count / 2;
+    while (bucket + 1 < count && far >= mha_t5_bucket_begin(bucket + 1, causal)) {
+        bucket++;
     }
-    return first + (far < limits[0] ? far : limits[0] + shared - 1);
+    return first + bucket;
 }
 
 /// bias: y[r][c] = x[r][c] + bias of query first_row + r and key c, for one head. No mask: every

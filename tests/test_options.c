@@ -920,6 +920,15 @@ static void kv_heads_follow(void **state) {
     REFUSED(COMMAND_RUN, "--heads 4,8 --kv-heads 5,7", "--kv-heads '7'", "multiple");
 }
 
+/// Position encodings that an op is run in when none is asked for.
+static size_t own_positions(const struct op_driver *driver) {
+    size_t count = 1;
+    for (const char *c = driver->positions ? driver->default_positions : ""; *c != '\0'; c++) {
+        count += *c == ',';
+    }
+    return count;
+}
+
 static void masks_and_caches(void **state) {
     (void)state;
     struct outcome o;
@@ -930,7 +939,8 @@ static void masks_and_caches(void **state) {
         snprintf(line, sizeof(line), "--op %s --batch 1 --heads 2 --head-dim 8 --seq 4 --mask %s",
                  driver->name, "causal,window:2,lengths,causal");
         assert_accepted(&o, COMMAND_RUN, line);
-        assert_int_equal(o.selection.count, driver->has_mask ? 3 : 1);
+        const size_t positions = own_positions(driver);
+        assert_int_equal(o.selection.count, (driver->has_mask ? 3 : 1) * positions);
         assert_int_equal(o.selection.problems[0].mask,
                          driver->has_mask ? MHA_MASK_CAUSAL : MHA_MASK_NONE);
         assert_distinct_and_sound(&o.selection);
@@ -938,9 +948,9 @@ static void masks_and_caches(void **state) {
         snprintf(line, sizeof(line), "--op %s --heads 2 --head-dim 8 --seq 4 --mask none %s",
                  driver->name, "--cache cold,hot,cold");
         assert_accepted(&o, COMMAND_RUN, line);
-        assert_int_equal(o.selection.count, 2);
+        assert_int_equal(o.selection.count, 2 * positions);
         assert_int_equal(o.selection.problems[0].cache, CACHE_COLD);
-        assert_int_equal(o.selection.problems[1].cache, CACHE_HOT);
+        assert_int_equal(o.selection.problems[positions].cache, CACHE_HOT);
         done(&o);
     }
     assert_accepted(&o, COMMAND_RUN, "--op softmax --heads 2 --seq 4 --mask window:16777216");

@@ -9,7 +9,7 @@ set -eu
 program=$1 plugin=$2 kernel=$3 verdict=$4 reason=$5
 shift 5
 
-op=${kernel%%_*}
+op=${kernel%%_f32_*}
 # The emulator is a list of words.
 # shellcheck disable=SC2086
 run ${MHABENCH_EMULATOR:-} "$program" check --plugin "$plugin" --kernel "$kernel,${op}_f32_scalar_right" --op "$op" "$@"

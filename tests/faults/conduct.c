@@ -234,6 +234,8 @@ const struct mha_library *mha_kernel_library(void) {
     } parts[] = {{value_faults, value_fault_count},
                  {memory_faults, memory_fault_count},
                  {conduct_faults, conduct_fault_count},
+                 {position_faults, position_fault_count},
+                 {fused_faults, fused_fault_count},
                  // Last, so that they run after the kernels that go wrong.
                  {right_kernels, right_kernel_count}};
     library.count = 0;

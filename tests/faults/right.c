@@ -47,6 +47,42 @@ void qk_right(const struct mha_qk_args *args, void *workspace) {
     }
 }
 
+void pv_right(const struct mha_pv_args *args, void *workspace) {
+    (void)workspace;
+    for (size_t h = 0; h < args->heads; h++) {
+        for (size_t r = 0; r < args->rows; r++) {
+            const float *p = (const float *)args->p + h * args->p_head_stride + r * args->p_stride;
+            float *o = args->o + h * args->o_head_stride + r * args->o_stride;
+            const struct mha_span span = mha_row_span(&args->mask, args->first_row + r);
+            for (size_t i = 0; i < args->head_dim; i++) {
+                float sum = 0;
+                for (size_t j = span.begin; j < span.end; j++) {
+                    sum += p[j] * ((const float *)args->v)[j * args->v_stride + i];
+                }
+                o[i] = sum;
+            }
+        }
+    }
+}
+
+void qkv_proj_right(const struct mha_proj_args *args, void *workspace) {
+    (void)workspace;
+    for (size_t r = 0; r < args->rows; r++) {
+        for (size_t j = 0; j < args->cols; j++) {
+            float sum = 0;
+            for (size_t i = 0; i < args->depth; i++) {
+                sum += ((const float *)args->x)[r * args->x_stride + i] *
+                       ((const float *)args->w)[i * args->w_stride + j];
+            }
+            args->y[r * args->y_stride + j] = sum;
+        }
+    }
+}
+
+void out_proj_right(const struct mha_proj_args *args, void *workspace) {
+    qkv_proj_right(args, workspace);
+}
+
 void concat_right(const struct mha_concat_args *args, void *workspace) {
     (void)workspace;
     for (size_t t = 0; t < args->tokens; t++) {
@@ -70,9 +106,9 @@ void split_right(const struct mha_split_args *args, void *workspace) {
 }
 
 const struct mha_library_entry right_kernels[] = {
-    FAULT(softmax, right, .flags = 0),
-    FAULT(qk, right, .flags = 0),
-    FAULT(concat, right, .flags = 0),
+    FAULT(softmax, right, .flags = 0),  FAULT(qk, right, .flags = 0),
+    FAULT(pv, right, .flags = 0),       FAULT(qkv_proj, right, .flags = 0),
+    FAULT(out_proj, right, .flags = 0), FAULT(concat, right, .flags = 0),
     FAULT(split, right, .flags = 0),
 };
 const size_t right_kernel_count = sizeof(right_kernels) / sizeof(right_kernels[0]);

@@ -253,6 +253,79 @@ static void qk_workspace_dirty(const struct mha_qk_args *args, void *memory) {
     }
 }
 
+// --- pv
+// -----------------------------------------------------------------------------------------------
+
+/// Takes every key, those that are masked with a weight of zero.
+static void pv_mask_multiplies(const struct mha_pv_args *args, void *memory) {
+    (void)memory;
+    for (size_t h = 0; h < args->heads; h++) {
+        for (size_t r = 0; r < args->rows; r++) {
+            const float *p = (const float *)args->p + h * args->p_head_stride + r * args->p_stride;
+            float *o = args->o + h * args->o_head_stride + r * args->o_stride;
+            const struct mha_span span = mha_row_span(&args->mask, args->first_row + r);
+            for (size_t i = 0; i < args->head_dim; i++) {
+                float sum = 0;
+                for (size_t j = 0; j < args->seq_kv; j++) {
+                    const float weight = j >= span.begin && j < span.end ? p[j] : 0;
+                    sum += weight * ((const float *)args->v)[j * args->v_stride + i];
+                }
+                o[i] = sum;
+            }
+        }
+    }
+}
+
+/// Leaves the rows that see no key as they are.
+static void pv_dead_row(const struct mha_pv_args *args, void *memory) {
+    for (size_t r = 0; r < args->rows; r++) {
+        struct mha_pv_args row = *args;
+        const struct mha_span span = mha_row_span(&args->mask, args->first_row + r);
+        row.rows = 1;
+        row.first_row += r;
+        row.p = (const float *)args->p + r * args->p_stride;
+        row.o = args->o + r * args->o_stride;
+        if (span.begin < span.end) {
+            pv_right(&row, memory);
+        }
+    }
+}
+
+/// Takes the item's first row for the sequence's.
+static void pv_no_first_row(const struct mha_pv_args *args, void *memory) {
+    struct mha_pv_args wrong = *args;
+    wrong.first_row = 0;
+    pv_right(&wrong, memory);
+}
+
+// --- projections
+// -----------------------------------------------------------------------------------------------
+
+/// Right in whole pieces of columns; of a narrower one the last column is the one before it.
+static void qkv_proj_last_piece(const struct mha_proj_args *args, void *memory) {
+    qkv_proj_right(args, memory);
+    for (size_t r = 0; r < args->rows && args->cols > 1 && args->cols < MHA_PROJ_COLS; r++) {
+        float *last = args->y + r * args->y_stride + args->cols - 1;
+        last[0] = last[-1];
+    }
+}
+
+/// Sums the inputs in blocks of 128, and loses the third.
+static void out_proj_lost_block(const struct mha_proj_args *args, void *memory) {
+    struct mha_proj_args part = *args;
+    part.depth = args->depth < 256 ? args->depth : 256;
+    out_proj_right(&part, memory);
+    for (size_t i = 384; i < args->depth; i++) {
+        for (size_t r = 0; r < args->rows; r++) {
+            for (size_t j = 0; j < args->cols; j++) {
+                args->y[r * args->y_stride + j] +=
+                    ((const float *)args->x)[r * args->x_stride + i] *
+                    ((const float *)args->w)[i * args->w_stride + j];
+            }
+        }
+    }
+}
+
 // --- concat, split
 // --------------------------------------------------------------------------------------
 
@@ -312,6 +385,11 @@ const struct mha_library_entry value_faults[] = {
     FAULT(qk, packed, .pack = {.qk = pack_address}, .packed_bytes = one_line),
     FAULT(qk, packed_last, .pack = {.qk = pack_last}, .packed_bytes = one_line),
     FAULT(qk, workspace_dirty, .workspace_bytes = one_line),
+    FAULT(pv, mask_multiplies, .flags = 0),
+    FAULT(pv, dead_row, .flags = 0),
+    FAULT(pv, no_first_row, .flags = 0),
+    FAULT(qkv_proj, last_piece, .flags = 0),
+    FAULT(out_proj, lost_block, .flags = 0),
     FAULT(concat, dense, .flags = 0),
     FAULT(concat, adds, .flags = 0),
     FAULT(split, reversed, .flags = 0),

@@ -11,6 +11,7 @@
 #include "library.h"
 #include "op.h"
 #include "oracle.h"
+#include "pipeline.h"
 #include "team.h"
 
 /// Largest sizes of one axis: past two steps of any kernel, and still thousands of runs a second.
@@ -34,12 +35,14 @@ static const struct kernel_table *kernels(void) {
     static struct kernel_table table;
     if (table.count == 0) {
         char error[1024];
-        FUZZ_REQUIRE(library_load(&table, 0, NULL, error, sizeof(error)), "%s", error);
+        FUZZ_REQUIRE(library_load(&table, 0, NULL, error, sizeof(error)) &&
+                         pipeline_add(&table, 0, NULL, error, sizeof(error)),
+                     "%s", error);
     }
     return &table;
 }
 
-/// Picks one of the steps of attention.
+/// Picks one of the steps of attention, or the whole layer.
 static const struct op_driver *pick_driver(uint8_t choice) {
     size_t steps = 0;
     for (size_t i = 0; i < op_count(); i++) {
@@ -52,6 +55,22 @@ static const struct op_driver *pick_driver(uint8_t choice) {
         }
     }
     return NULL;
+}
+
+/// Picks one of the position encodings that the op takes.
+static void pick_position(struct problem *problem, const struct op_driver *driver, uint8_t choice) {
+    static const char *const words[] = {"none",  "sinusoid",  "learned",
+                                        "rope",  "rope:half", "rope:500000",
+                                        "alibi", "t5",        "t5:causal"};
+    const size_t count = sizeof(words) / sizeof(words[0]);
+    for (size_t i = 0; i < count; i++) {
+        struct problem placed = *problem;
+        FUZZ_REQUIRE(problem_position_parse(&placed, words[(choice + i) % count]), "no encoding");
+        if (driver->positions >> placed.position.kind & 1u) {
+            *problem = placed;
+            return;
+        }
+    }
 }
 
 static void pick_problem(struct scene *scene, struct fuzz_bytes *bytes) {
@@ -75,6 +94,9 @@ static void pick_problem(struct scene *scene, struct fuzz_bytes *bytes) {
     if (scene->driver->has_mask) {
         p->mask = (enum mha_mask_kind)(mask % (MHA_MASK_WINDOW + 1));
         p->window = p->mask == MHA_MASK_WINDOW ? 1 + (size_t)window : 0;
+    }
+    if (scene->driver->positions) {
+        pick_position(p, scene->driver, fuzz_byte(bytes));
     }
     scene->driver->normalise(p);
     size_t classes = 0;
@@ -112,7 +134,8 @@ static float tame(const struct op_driver *driver, uint32_t bits) {
 
 /// Tells whether every float is a value for this op; others take numbers that mean something.
 static bool takes_any_value(const struct op_driver *driver) {
-    static const char *const names[] = {"qk", "softmax", "split", "concat"};
+    static const char *const names[] = {"qk",    "softmax",  "split", "concat",
+                                        "embed", "sinusoid", "rope",  "bias"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(driver->name, names[i]) == 0) {
             return true;
@@ -128,7 +151,8 @@ static void place_values(struct scene *scene, struct fuzz_bytes *bytes) {
         const size_t row = fuzz_byte(bytes), col = fuzz_byte(bytes);
         const uint32_t bits = fuzz_word(bytes);
         const size_t rows = t->shape.planes * t->shape.rows;
-        if (rows > 0 && t->shape.cols > 0) {
+        // An index must stay within its table; what is given follows from the problem alone.
+        if (rows > 0 && t->shape.cols > 0 && t->shape.indices == 0 && !t->shape.given) {
             float *at = tensor_row(t, row % rows / t->shape.rows, row % t->shape.rows);
             at[col % t->shape.cols] = tame(scene->driver, bits);
         }

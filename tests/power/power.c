@@ -3,8 +3,8 @@
 ///
 /// A table has 60 rows, all of them real kernels; in the new library one of them, another one each
 /// time, does some per cent more work (slowed.c), calibrated before by a long comparison with
-/// itself. Counted are rows that are called slower and are not (more than the floor), and tables in
-/// which the slowed row is called slower, against the time that was spent. A second process may
+/// itself. Counted are rows that are called slower and did not change, and tables in which the
+/// slowed row is called slower, against the time that was spent. A second process may
 /// load the last CPU now and then.
 ///
 /// usage: power --short PROGRAM SLOWED.so KERNELS.so
@@ -49,9 +49,6 @@ static const struct mha_shape shape = {1, 4, 4, 64, 64, 64};
 #define SELECTION(kernels)                                                            \
     "--op", "softmax,concat,qk", "--kernel", kernels, "--batch", "1", "--heads", "4", \
         "--head-dim", "64", "--seq", "64", "--mask", "none", "--threads", "1"
-
-/// Changes up to this are none: the floor that the commands judge by.
-#define FLOOR 0.01
 
 static char folder[] = "/tmp/mhabench-power-XXXXXX";
 
@@ -355,7 +352,7 @@ static const char *const method_names[METHODS] = {"ab", "compare", "compare.py"}
 /// What a method made of the tables so far.
 struct tally {
     size_t tables, found;
-    size_t rows, false_rows;  ///< Rows that did not change by more than the floor.
+    size_t rows, false_rows;  ///< Rows that did not change.
     size_t open;              ///< INCONCLUSIVE.
     double seconds;
 };
@@ -374,7 +371,7 @@ static void tally_report(struct tally *t, const char *slowed_name, double effect
         }
         const bool slower = strcmp(verdict, "SLOWER") == 0;
         t->open += strcmp(verdict, "INCONCLUSIVE") == 0;
-        if (effect > FLOOR && strcmp(kernel, slowed_name) == 0) {
+        if (effect > 0 && strcmp(kernel, slowed_name) == 0) {
             t->found += slower;
         } else {
             t->rows++;
@@ -526,7 +523,7 @@ static void table_peer(struct tally *t, const char *slowed_name, double effect) 
         }
         const bool slower = p < 0.05 && stats_median(change, count) > 0;
         seen++;
-        if (effect > FLOOR && strcmp(name, slowed_name) == 0) {
+        if (effect > 0 && strcmp(name, slowed_name) == 0) {
             t->found += slower;
         } else {
             t->rows++;
@@ -577,7 +574,7 @@ static void tell(const struct tally *t, enum method method, double effect, bool 
         "in 1000)",
         method_names[method], load ? "load" : "", 100 * effect, seconds, t->false_rows, t->rows,
         1000 * limit(t->false_rows, t->rows, true));
-    if (effect > FLOOR) {
+    if (effect > 0) {
         printf("  found in %zu of %zu tables (95 %% limit %.0f %%)", t->found, t->tables,
                100 * limit(t->found, t->tables, false));
     }
@@ -805,7 +802,7 @@ static void print_false(const struct group *g) {
 }
 
 static void print_found(const struct group *g) {
-    if (g->effect > FLOOR) {
+    if (g->effect > 0) {
         printf(" %zu of %zu | %.0f %% |", g->found, g->tables,
                100 * limit(g->found, g->tables, false));
     } else {
@@ -905,7 +902,7 @@ static void summary_write(const struct summary *s, const char *path) {
     }
     for (size_t g = 0; g < s->count; g++) {
         const struct group *now = &s->groups[g];
-        if (now->effect > FLOOR) {
+        if (now->effect > 0) {
             fprintf(data, "found \"%s, %.0f s a row\" %.0f %.1f %.1f %.1f\n", now->method,
                     now->row_seconds_asked, 100 * now->effect,
                     100 * (double)now->found / (double)now->tables,
