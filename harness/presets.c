@@ -33,6 +33,16 @@ static const struct preset_block gpt2[] = {{"1", "12", NULL, "64", "128,512,2048
 static const struct preset_block gpt3[] = {{"1", "96", NULL, "128", "128,512,2048", NULL, NULL}};
 static const struct preset_block llama3[] = {{"1", "32", "8", "128", "128,512,2048", NULL, NULL}};
 
+// Where libraries are compared: in cache and out of it, whole tiles and none, and decoding against a cache.
+static const struct preset_block peers[] = {
+    {"1", "1", NULL, "64,128", "512", NULL, "qk,softmax,pv,sdpa,qkv_proj,out_proj"},
+    {"1", "12", NULL, "64", "512", NULL, NULL},
+    {"1", "12", NULL, "40,80,96,100", "301", NULL, "qk,pv,sdpa"},
+    {"1", "32", "8", "128", "1", "4096", "qk,pv,sdpa"},
+    {"1", "32", NULL, "128", "1024", NULL, "sdpa"},
+    {"1", "96", NULL, "128", "128,512", NULL, "qk,softmax,pv,sdpa,concat,split,rope,bias"},
+};
+
 // From one head to GPT-3's 96 and beyond, over the head sizes of published models.
 static const struct preset_block grid[] = {
     {"1", "1:64:x2,96,128", NULL, "16:256:x2", "128", NULL, NULL},
@@ -92,6 +102,8 @@ static const struct preset presets[] = {
      COUNT(gpt3), gpt3},
     {"llama3", "Llama 3 8B: 32 heads of 128 on 8 kv heads, seq 128 to 2048", "none,causal",
      COUNT(llama3), llama3},
+    {"peers", "where libraries are compared: seq 512 and around, ragged head sizes, decoding", "none,causal",
+     COUNT(peers), peers},
     {"grid", "heads 1 to 128 times head_dim 16 to 256, seq 128", "none", COUNT(grid), grid},
     {"lengths", "seq 1 to 8192, powers of two and their neighbours, 12 heads of 64", "none",
      COUNT(lengths), lengths},
