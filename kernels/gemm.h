@@ -30,16 +30,21 @@ typedef void gemm_tile_fn(size_t rows, size_t cols, size_t depth, const float *a
 /// L2 for every group of panels, with room beside them.
 #define GEMM_ROW_BLOCK_BYTES 32768u
 
-/// Depth of a block where depth is cut: a panel of 32 columns is half of a 32 KiB L1 data cache,
-/// and C is loaded and stored once for that many multiply-adds of each element.
-#define GEMM_DEPTH_BLOCK ((size_t)128)
+/// Bytes of a panel of a block where depth is cut: half of a 32 KiB L1 data cache, deep enough that
+/// C is loaded and stored seldom.
+#define GEMM_PANEL_BYTES ((size_t)16384)
 
 /// Floats of a cache line.
 #define GEMM_LINE_FLOATS ((size_t)16)
 
+/// Gets the depth of all blocks but the last where depth is cut.
+static inline size_t gemm_block_depth(size_t nr) {
+    return GEMM_PANEL_BYTES / sizeof(float) / nr;
+}
+
 /// Gets the depth of the block that begins where `left` is left.
-static inline size_t gemm_depth_block(size_t left) {
-    return left < GEMM_DEPTH_BLOCK ? left : GEMM_DEPTH_BLOCK;
+static inline size_t gemm_depth_block(size_t left, size_t nr) {
+    return left < gemm_block_depth(nr) ? left : gemm_block_depth(nr);
 }
 
 /// Gets the elements of `cols` packed columns.
@@ -99,8 +104,8 @@ typedef void gemm_pack_fn(const float *b, size_t b_stride, size_t cols, size_t d
 
 static inline void gemm_pack_deep(gemm_pack_fn *pack, size_t nr, const float *b, size_t b_stride,
                                   size_t cols, size_t depth, float *packed) {
-    for (size_t p = 0; p < depth; p += GEMM_DEPTH_BLOCK) {
-        pack(b + p * b_stride, b_stride, cols, gemm_depth_block(depth - p),
+    for (size_t p = 0; p < depth; p += gemm_block_depth(nr)) {
+        pack(b + p * b_stride, b_stride, cols, gemm_depth_block(depth - p, nr),
              packed + gemm_packed_count(p, cols, nr));
     }
 }
@@ -110,8 +115,8 @@ static inline void gemm_pack_deep(gemm_pack_fn *pack, size_t nr, const float *b,
 static inline void gemm_packed_deep(gemm_tile_fn *tile, size_t mr, size_t nr, size_t rows,
                                     size_t cols, size_t depth, const float *a, size_t a_stride,
                                     const float *packed, float *c, size_t c_stride) {
-    for (size_t p = 0; p < depth; p += GEMM_DEPTH_BLOCK) {
-        gemm_packed(tile, mr, nr, rows, cols, gemm_depth_block(depth - p), a + p, a_stride,
+    for (size_t p = 0; p < depth; p += gemm_block_depth(nr)) {
+        gemm_packed(tile, mr, nr, rows, cols, gemm_depth_block(depth - p, nr), a + p, a_stride,
                     packed + gemm_packed_count(p, cols, nr), p > 0, c, c_stride);
     }
 }

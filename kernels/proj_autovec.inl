@@ -23,8 +23,8 @@ static void pack(const struct mha_proj_args *args, void *packed) {
 
 static void run(const struct mha_proj_args *args, void *workspace) {
     (void)workspace;
-    for (size_t p = 0; p < args->depth; p += GEMM_DEPTH_BLOCK) {
-        const size_t depth = gemm_depth_block(args->depth - p);
+    for (size_t p = 0; p < args->depth; p += gemm_block_depth(GEMM_COLS)) {
+        const size_t depth = gemm_depth_block(args->depth - p, GEMM_COLS);
         const float *block =
             (const float *)args->packed + gemm_packed_count(p, args->cols, GEMM_COLS);
         for (size_t first = 0; first < args->cols; first += GEMM_COLS) {

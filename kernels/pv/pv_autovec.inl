@@ -54,8 +54,8 @@ static void add_rows(size_t keys, size_t dim, const float *restrict p, const flo
 static void add_shared(const struct mha_pv_args *args, size_t rows, struct mha_span keys,
                        const float *p, float *o) {
     while (keys.begin < keys.end) {
-        const size_t first = keys.begin / GEMM_DEPTH_BLOCK * GEMM_DEPTH_BLOCK;
-        const size_t thick = gemm_depth_block(args->seq_kv - first);
+        const size_t first = keys.begin / gemm_block_depth(GEMM_COLS) * gemm_block_depth(GEMM_COLS);
+        const size_t thick = gemm_depth_block(args->seq_kv - first, GEMM_COLS);
         const size_t end = keys.end < first + thick ? keys.end : first + thick;
         const float *block =
             (const float *)args->packed + gemm_packed_count(first, args->head_dim, GEMM_COLS);

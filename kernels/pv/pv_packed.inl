@@ -96,7 +96,8 @@ static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom,
 }
 
 static void run_packed(const struct mha_pv_args *args) {
-    const size_t block = GEMM_ROW_BLOCK_BYTES / (GEMM_DEPTH_BLOCK * sizeof(float)) / PV_MR * PV_MR;
+    const size_t deep = gemm_block_depth(PV_NR);
+    const size_t block = GEMM_ROW_BLOCK_BYTES / (deep * sizeof(float)) / PV_MR * PV_MR;
     for (size_t h = 0; h < args->heads; h++) {
         const float *p = (const float *)args->p + h * args->p_head_stride;
         float *o = args->o + h * args->o_head_stride;
@@ -109,9 +110,9 @@ static void run_packed(const struct mha_pv_args *args) {
             }
             const size_t begin = mha_row_span(&args->mask, args->first_row + top).begin;
             const size_t end = mha_row_span(&args->mask, args->first_row + bottom - 1).end;
-            for (size_t first = begin / GEMM_DEPTH_BLOCK * GEMM_DEPTH_BLOCK; first < end;
-                 first += GEMM_DEPTH_BLOCK) {
-                add_block(args, top, bottom, first, gemm_depth_block(args->seq_kv - first), p, o);
+            for (size_t first = begin / deep * deep; first < end; first += deep) {
+                add_block(args, top, bottom, first, gemm_depth_block(args->seq_kv - first, PV_NR),
+                          p, o);
             }
         }
     }

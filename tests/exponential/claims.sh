@@ -16,6 +16,8 @@ claim() {
     sed -n '/^\/\/\//!q; s|^/// Error: \([0-9.]*\) ULP of exp.*|\1|p' "$kernels/softmax/${other:-$1.c}"
 }
 
+# Ours alone: what a peer's exponential is good for is its library's to say.
+own=$(cd "$kernels/softmax" && printf '%s,' softmax_f32_"$isa"_*.c | sed 's/\.c,/,/g; s/,$//')
 seen=0
 for seed; do
     if [ "$seed" = EXHAUSTIVE ]; then
@@ -25,7 +27,7 @@ for seed; do
     fi
     # An emulated program is started through its emulator, as its workers are.
     # shellcheck disable=SC2086 # words
-    run ${MHABENCH_EMULATOR-} "$program" check --op softmax --isa "$isa" --kernel 'softmax_f32_*' --batch 1 --heads 1 --seq 1 \
+    run ${MHABENCH_EMULATOR-} "$program" check --op softmax --isa "$isa" --kernel "$own" --batch 1 --heads 1 --seq 1 \
         --mask none $options
     [ "$status" != 77 ] || skip "this CPU has no $isa"
     expect_status 0 "the exponentials of $isa"
