@@ -337,16 +337,9 @@ static void send_verdict(const struct task *task, const struct standing *standin
 /// A small number that follows from the problem.
 static unsigned turn_of(const struct problem *problem) {
     const struct mha_shape *s = &problem->shape;
-    const size_t axes[] = {s->batch,
-                           s->heads,
-                           s->kv_heads,
-                           s->seq_q,
-                           s->seq_kv,
-                           s->head_dim,
-                           (size_t)problem->mask,
-                           problem->window,
-                           (size_t)problem->position.kind};
-    uint64_t mixed = 0;
+    const size_t axes[] = {s->batch,  s->heads,    s->kv_heads,           s->seq_q,
+                           s->seq_kv, s->head_dim, (size_t)problem->mask, problem->window};
+    uint64_t mixed = (uint64_t)problem->position.kind;
     for (size_t i = 0; i < sizeof(axes) / sizeof(axes[0]); i++) {
         mixed = data_mix(mixed, axes[i]);
     }

@@ -80,6 +80,7 @@ static const struct preset_block edge[] = {
     {"1", "3", "1",  "40",  "17",  "33", NULL},
     {"1", "8", "1",  "64",  "3",   "40", NULL},
     {"2", "4", "2",  "37",  "7",   "19", NULL},
+    {"1", "12", NULL, "64", "5",   NULL, NULL},   // a d_model that projections cut into blocks
     {"1", "2", NULL, "16",  "1",   "17", NULL},   // decoding: one query against a cache
     {"1", "2", "1",  "128", "1",   "33", NULL},
     {"1", "4", "2",  "64",  "1",   "127", NULL},
@@ -102,7 +103,7 @@ static const struct preset presets[] = {
      COUNT(gpt3), gpt3},
     {"llama3", "Llama 3 8B: 32 heads of 128 on 8 kv heads, seq 128 to 2048", "none,causal",
      COUNT(llama3), llama3},
-    {"peers", "where libraries are compared: seq 512 and around, ragged head sizes, decoding", "none,causal",
+    {"peers", "where libraries meet: seq 512, ragged head sizes, decoding", "none,causal",
      COUNT(peers), peers},
     {"grid", "heads 1 to 128 times head_dim 16 to 256, seq 128", "none", COUNT(grid), grid},
     {"lengths", "seq 1 to 8192, powers of two and their neighbours, 12 heads of 64", "none",
