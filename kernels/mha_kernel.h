@@ -451,7 +451,7 @@ struct mha_kernel {
     /// Bytes of scratch per thread, 64-byte aligned; NULL means none.
     size_t (*workspace_bytes)(const struct mha_shape *shape);
     /// Bytes of one kv head's packed operand (or one piece of a weight); NULL means that the kernel
-    /// does not pack.
+    /// does not pack, 0 that it does not for this shape: then `packed` is NULL in run().
     size_t (*packed_bytes)(const struct mha_shape *shape);
     /// Tells whether the kernel takes this shape and mask (strides and alignment are always
     /// arbitrary); NULL means that it takes every one. When false, *why may receive a static
