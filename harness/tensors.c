@@ -373,9 +373,11 @@ bool tensors_install(const json_t *json, char error[TENSOR_ERROR_BYTES]) {
     const struct tensor_source source = {&files, &names,
                                          json_string_value(json_object_get(json, "layout"))};
     const char *hash = json_string_value(json_object_get(json, "hash"));
+    tensors_drop(&installed);
     bool good = tensors_load(&installed, &source, error);
     if (good && strcmp(installed.hash, hash != NULL ? hash : "") != 0) {
         good = fail(error, "%.300s: its data has changed since the program began", files.items[0]);
+        tensors_drop(&installed);
     }
     string_list_free(&files);
     string_list_free(&names);

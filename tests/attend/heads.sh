@@ -1,6 +1,8 @@
 #!/bin/sh
 # What each head looks at, in several texts and through the kernels of every ISA; and what is refused.
 # usage: heads.sh PROGRAM ATTEND_WEIGHTS
+# An emulated program is started through its emulator, as its workers are.
+# shellcheck disable=SC2086 # words
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../common.sh"
@@ -8,13 +10,13 @@ program=$1 weights=$2
 
 # attend TEXT OPTION...: the JSON is in $scratch/out.
 attend() {
-    run "$program" attend --json "$@"
+    run ${MHABENCH_EMULATOR:-} "$program" attend --json "$@"
     expect_status 0 "$*"
 }
 
 # holds HEAD CHECK NUMBER...: of the last attend.
 holds() {
-    "$weights" "$@" <"$scratch/out" || fail "$what: $*"
+    ${MHABENCH_EMULATOR:-} "$weights" "$@" <"$scratch/out" || fail "$what: $*"
 }
 
 clever='The clever fox jumped'
@@ -24,7 +26,7 @@ dog='Dog bites man, man bites dog.'
 long=$(i=0; while [ $i -lt 120 ]; do printf 'word%d , ' $i; i=$((i + 1)); done)
 
 # --- the printed weights come back ----------------------------------------------------------------------
-isas=$("$program" list --json | tr -d ' \n' | sed 's/"isa":/\n&/g' | sed -n 's/^"isa":"\([a-z0-9]*\)","compiled":true,.*"runs":true.*/\1/p')
+isas=$(${MHABENCH_EMULATOR:-} "$program" list --json | tr -d ' \n' | sed 's/"isa":/\n&/g' | sed -n 's/^"isa":"\([a-z0-9]*\)","compiled":true,.*"runs":true.*/\1/p')
 case $isas in
     *scalar*) ;;
     *) fail "list --json names no ISA that runs: $isas" ;;
@@ -32,7 +34,7 @@ esac
 for isa in $isas; do
     what=$isa
     # An ISA that brings no kernel of these steps has none to show.
-    run "$program" list --isa "$isa" --op qkv_proj
+    run ${MHABENCH_EMULATOR:-} "$program" list --isa "$isa" --op qkv_proj
     grep -q "qkv_proj_f32_$isa" "$scratch/out" || continue
     attend "$clever" --head seed-positional --isa "$isa"
     holds seed-positional percent 50 35 10 5 30 45 20 5 8 32 45 15 5 10 35 50
@@ -48,10 +50,10 @@ for isa in $isas; do
     done
 done
 what='the first row'
-run "$program" attend "$clever" --head seed-positional
+run ${MHABENCH_EMULATOR:-} "$program" attend "$clever" --head seed-positional
 expect_status 0 'the printed text'
 grep -Eq '^The +50 +35 +10 +5$' "$scratch/out" || fail 'the first row is not 50 35 10 5'
-run "$program" attend "$clever"
+run ${MHABENCH_EMULATOR:-} "$program" attend "$clever"
 expect_text out seed-positional
 expect_no_text out seed-previous-token
 
@@ -77,19 +79,19 @@ holds semantic near 4 10 1
 holds semantic near 0 3 5
 
 # --- the terminal ---------------------------------------------------------------------------------------
-run "$program" attend "$movie" --mask causal --head identity
+run ${MHABENCH_EMULATOR:-} "$program" attend "$movie" --mask causal --head identity
 grep -Eq '^I +100 +\. +\. +\.$' "$scratch/out" || fail 'keys ahead are not dots'
 expect_no_text out "$(printf '\033')"
-run "$program" attend "$movie" --color always
+run ${MHABENCH_EMULATOR:-} "$program" attend "$movie" --color always
 expect_text out "$(printf '\033[48;5;')"
-run "$program" attend 'zyx saw xyz'
+run ${MHABENCH_EMULATOR:-} "$program" attend 'zyx saw xyz'
 expect_text err 'not in the table of words, so near to no other: zyx, xyz'
 
 # --- what is refused --------------------------------------------------------------------------------------
 refused() {
     part=$1
     shift
-    run "$program" attend "$@"
+    run ${MHABENCH_EMULATOR:-} "$program" attend "$@"
     expect_status 2 "attend $*"
     expect_text err "$part"
     expect_empty out
