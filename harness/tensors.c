@@ -204,6 +204,7 @@ void tensors_drop(struct tensor_set *set) {
     for (size_t i = 0; i < TENSORS_COUNT; i++) {
         file_tensor_free(&set->tensors[i].file);
     }
+    *set = (struct tensor_set){0};
 }
 
 // --- options
