@@ -204,7 +204,6 @@ void tensors_drop(struct tensor_set *set) {
     for (size_t i = 0; i < TENSORS_COUNT; i++) {
         file_tensor_free(&set->tensors[i].file);
     }
-    *set = (struct tensor_set){0};
 }
 
 // --- options
@@ -375,10 +374,12 @@ bool tensors_install(const json_t *json, char error[TENSOR_ERROR_BYTES]) {
                                          json_string_value(json_object_get(json, "layout"))};
     const char *hash = json_string_value(json_object_get(json, "hash"));
     tensors_drop(&installed);
+    installed = (struct tensor_set){0};
     bool good = tensors_load(&installed, &source, error);
     if (good && strcmp(installed.hash, hash != NULL ? hash : "") != 0) {
         good = fail(error, "%.300s: its data has changed since the program began", files.items[0]);
         tensors_drop(&installed);
+        installed = (struct tensor_set){0};
     }
     string_list_free(&files);
     string_list_free(&names);
