@@ -48,9 +48,9 @@ static const char *mask_word(size_t index) {
 }
 
 static const char *position_word(size_t index) {
-    static const char *const words[] = {
-        "none", "sinusoid", "learned", "rope", "rope:half", "rope[:half]:BASE", "alibi",
-        "t5",   "t5:causal"};
+    static const char *const words[] = {"none",  "sinusoid",  "learned",
+                                        "rope",  "rope:half", "rope[:half]:BASE",
+                                        "alibi", "t5",        "t5:causal"};
     return index < sizeof(words) / sizeof(words[0]) ? words[index] : NULL;
 }
 
