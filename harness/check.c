@@ -25,9 +25,6 @@
 /// Above this size a problem gets one layout per class in place of three.
 #define LARGE_BYTES ((double)(16 << 20))
 
-/// Columns at the end of a row in which a lean task puts special values: the widest vector's.
-enum { LEAN_LANES = 16 };
-
 /// Ways to cut a problem into items.
 enum cut { CUT_WHOLE, CUT_FINE, CUT_THREADS, CUT_COUNT };
 
@@ -246,7 +243,7 @@ static void run_class(struct task *task, const struct data_class *data, size_t i
     struct oracle oracle = {0};
     // 7: prime to the numbers of layouts and cuts, so that every class begins elsewhere.
     const unsigned base = task->turn + 7 * (unsigned)index + (unsigned)shift;
-    const bool single = task->large || shift > 0;
+    const bool single = task->large || (task->lean && shift > 0);
     struct layout layouts[4];
     unsigned turns[4];
     size_t count = 0;
@@ -306,13 +303,7 @@ static void run_task(struct task *task) {
         // rows apart, put it at every column that a main loop or tail can have.
         const size_t limit = !data->per_lane || task->large ? 0 : cols < lanes ? cols : lanes;
         const size_t stride = rows > 2 ? (rows + 1) / 2 * 2 : 2;
-        // A lean task is one of a walk over sizes: only its last columns are in places that no
-        // other size has.
-        size_t first = 0;
-        if (task->lean && limit > LEAN_LANES) {
-            first = (limit - LEAN_LANES) / stride * stride;
-        }
-        for (size_t shift = first; shift < limit; shift += stride) {
+        for (size_t shift = 0; shift < limit; shift += stride) {
             if (shift > 0) {
                 run_class(task, data, i, shift);
             }

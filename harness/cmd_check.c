@@ -86,9 +86,6 @@ static void add_in_each_position(struct checking *c, const struct op_driver *dri
     }
 }
 
-/// Elements of the widest vector.
-enum { VECTOR_LANES = 16 };
-
 /// Walks each axis that decides a kernel's tails through 1 ... 2 step + 1, the others small and
 /// odd.
 static void add_size_walk(struct checking *c, const struct op_driver *driver) {
@@ -104,11 +101,6 @@ static void add_size_walk(struct checking *c, const struct op_driver *driver) {
     const unsigned axes[] = {OP_AXIS_SEQ_Q, OP_AXIS_SEQ_KV, OP_AXIS_HEAD_DIM};
     for (size_t a = 0; a < sizeof(axes) / sizeof(axes[0]); a++) {
         for (size_t n = 1; (driver->axes & axes[a]) && step > 0 && n <= 2 * step + 1; n++) {
-            // Every remainder has been seen by now; what is left are whole vectors and one more or
-            // less.
-            if (n > step + 1 && (n + 1) % VECTOR_LANES > 2) {
-                continue;
-            }
             struct problem problem = {.op = driver->name,
                                       .dtype = "f32",
                                       .shape = {1, 2, 1, 3, 5, 7},

@@ -135,20 +135,17 @@ static struct evidence weigh(const struct compare_pair *pair, const struct compa
     return evidence;
 }
 
-/// Takes the drift between the runs from the rows of equal code, where there are enough of them,
-/// else from the bulk of the table, and adds its scatter to every row's error.
+/// Takes the drift between the runs from the bulk of the rows whose code is not known to be equal,
+/// and adds its scatter to their errors. Rows of equal code show the drift; they neither hide it in
+/// others nor are excused by it.
 static struct compare_drift take_drift(const struct compare_pair *pairs, struct evidence *evidence,
                                        size_t count) {
     struct compare_drift drift = {0, 0.0, 0.0};
     double *shifts = diag_alloc(calloc(count + 1, sizeof(*shifts)));
     double *variances = diag_alloc(calloc(count + 1, sizeof(*variances)));
-    size_t known = 0, same = 0;
+    size_t known = 0;
     for (size_t i = 0; i < count; i++) {
-        same += pairs[i].same_code;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (isfinite(evidence[i].error) && isfinite(evidence[i].shift) &&
-            (same < COMPARE_DRIFT_ROWS || pairs[i].same_code)) {
+        if (isfinite(evidence[i].error) && isfinite(evidence[i].shift) && !pairs[i].same_code) {
             shifts[known] = evidence[i].shift;
             variances[known++] = evidence[i].error * evidence[i].error;
         }
@@ -166,7 +163,6 @@ static struct compare_drift take_drift(const struct compare_pair *pairs, struct 
         const double all = own + drift.scatter * drift.scatter;
         // The scatter comes from the whole table: as many degrees of freedom as it has rows.
         const double spent = own * own / e->df + (all - own) * (all - own) / (double)(known + 1);
-        // Rows of equal code show the drift; they are not excused by it.
         if (drift.scatter > 0.0 && isfinite(all) && !pairs[i].same_code) {
             e->df = spent > 0.0 ? all * all / spent : (double)INFINITY;
             e->error = sqrt(all);

@@ -353,8 +353,7 @@ static void a_bigger_slow_down_is_never_judged_milder(void **state) {
     free(table);
 }
 
-/// Rows of equal machine code are never SLOWER. A few that move change nothing for the others; when
-/// they all do, so does the machine, and nothing is said of anybody.
+/// Rows of equal machine code are never SLOWER, and do not change what is said of others.
 static void equal_code_is_never_slower(void **state) {
     (void)state;
     static const struct noise noise = {8, 0.005, 0.0, 0.0};
@@ -364,12 +363,13 @@ static void equal_code_is_never_slower(void **state) {
     simulate(table, &noise, 0.0);
     for (size_t i = 0; i < ROWS / 2; i++) {
         table->pairs[i].same_code = true;
-        shift_row(table, i, i == 0 ? 0.5 : i == 1 ? -0.5 : 0.0);
+        shift_row(table, i, i % 3 == 0 ? 0.5 : i % 3 == 1 ? -0.5 : 0.0);
     }
     shift_row(table, ROWS - 1, 0.5);
     (void)compare_judge(table->pairs, ROWS, &rules);
     for (size_t i = 0; i < ROWS / 2; i++) {
-        assert_int_equal(table->pairs[i].verdict, i > 1 ? COMPARISON_SAME : COMPARISON_ENV_DRIFT);
+        assert_int_equal(table->pairs[i].verdict,
+                         i % 3 == 2 ? COMPARISON_SAME : COMPARISON_ENV_DRIFT);
     }
     assert_int_equal(table->pairs[ROWS - 1].verdict, COMPARISON_SLOWER);
     // The same without the rows of equal code.
@@ -378,13 +378,8 @@ static void equal_code_is_never_slower(void **state) {
     (void)compare_judge(alone, ROWS / 2, &rules);
     for (size_t i = 0; i < ROWS / 2; i++) {
         assert_int_equal(alone[i].verdict, table->pairs[ROWS / 2 + i].verdict);
+        assert_near(alone[i].smallest_effect, table->pairs[ROWS / 2 + i].smallest_effect, 1e-12);
     }
-    for (size_t i = 0; i < ROWS / 2; i++) {
-        shift_row(table, i, i % 2 ? -0.5 : 0.5);
-    }
-    (void)compare_judge(table->pairs, ROWS, &rules);
-    assert_int_equal(count_verdict(table, COMPARISON_ENV_DRIFT), ROWS / 2);
-    assert_int_equal(count_verdict(table, COMPARISON_SLOWER), 0);
     free(table);
 }
 
