@@ -18,7 +18,7 @@ set tics nomirror
 set title 'slowed rows found, with 95 % limits'
 set xlabel 'slow-down (%)'
 set ylabel '% of tables'
-set xrange [1:11]
+set xrange [0.5:11]
 set yrange [0:105]
 set key bottom right samplen 1
 plot for [i = 1:words(series)] "< grep '^found \"" . title_of(word(series, i)) . "\"' " . data \
