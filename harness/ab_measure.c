@@ -24,6 +24,7 @@
 #include "ab.h"
 #include "abi_guard.h"
 #include "buffers.h"
+#include "calibrate.h"
 #include "data.h"
 #include "diag.h"
 #include "gbench_shim.h"
@@ -290,24 +291,28 @@ static void body(void *context, uint64_t iterations) {
     }
 }
 
-/// Times one call, by as many as half a sample takes; both sides in turn, and the slower one
-/// counts.
-static void calibrate(struct visit *v) {
-    const double wanted = AB_SAMPLE_S * 1e9 / 2;
+static double run_stopwatch(void *context, uint64_t iterations) {
+    const struct subject *side = context;
+    return gbench_sample(side->kernel->name, body, context, iterations);
+}
+
+static bool shows_no_time(struct visit *v, const struct subject *side) {
+    snprintf(v->reason, sizeof(v->reason), "%s: the clock shows no time",
+             ab_side_text((enum ab_side)(side - v->sides)));
+    return false;
+}
+
+/// Times one call of each side; the slower one counts.
+static bool time_calls(struct visit *v) {
     v->call_ns = 0;
     for (size_t k = 0; k < AB_SIDES; k++) {
-        for (uint64_t n = 1;;) {
-            const double start = team_now_ns();
-            body(&v->sides[k], n);
-            const double took = team_now_ns() - start;
-            if (took >= wanted || n > UINT64_C(1) << 40) {
-                v->call_ns = fmax(v->call_ns, took / (double)n);
-                break;
-            }
-            n = took > 0 ? (uint64_t)fmin(10 * (double)n, ceil(1.2 * wanted / took * (double)n))
-                         : 10 * n;
+        struct calibration found;
+        if (!calibrate(&found, run_stopwatch, &v->sides[k], AB_SAMPLE_S * 1e9)) {
+            return shows_no_time(v, &v->sides[k]);
         }
+        v->call_ns = fmax(v->call_ns, found.call_ns);
     }
+    return true;
 }
 
 /// Takes all pairs of a row. After the last one both outputs are verified.
@@ -327,9 +332,7 @@ static bool take_pairs(struct visit *v, size_t pairs) {
             }
             const double ns = gbench_sample(side->kernel->name, body, side, v->iterations);
             if (!(ns > 0)) {
-                snprintf(v->reason, sizeof(v->reason), "%s: the clock shows no time",
-                         ab_side_text((enum ab_side)which));
-                return false;
+                return shows_no_time(v, side);
             }
             side->ns[side->pairs++] = ns;
             const bool kept = abi_guard_control_kept(text, sizeof(text));
@@ -444,8 +447,9 @@ static void measure(struct visit *v, const json_t *json) {
     settle(v->threads);
     if (fresh) {
         send_start(v, "calibrating", "", 4 * v->call_ns);
-        if (v->call_ns < 2 * sample_ns) {
-            calibrate(v);
+        if (v->call_ns < 2 * sample_ns && !time_calls(v)) {
+            send_reason(v, "bad");
+            return;
         }
     } else {
         v->call_ns = protocol_get_real(json, "call_ns");
