@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -398,9 +397,6 @@ int cmd_ab(const struct options *options, const struct machine *machine) {
         catalogue_free(&c->catalogues[k]);
     }
     free(c);
-    if (supervisor_interrupted) {
-        signal(supervisor_interrupted, SIG_DFL);
-        raise(supervisor_interrupted);
-    }
+    supervisor_obey_interrupt();
     return code;
 }

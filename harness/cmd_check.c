@@ -268,6 +268,7 @@ static int summarise(const struct checking *c, size_t kernel, FILE *out) {
     double ulp = 0, share = 0;
     const struct row *worst = NULL;
     int code = EXIT_DONE;
+    bool wrong = false;
     for (size_t t = 0; t < c->tasks; t++) {
         for (size_t k = 0; k < c->task[t].kernels; k++) {
             const struct row *row = &c->task[t].row[k];
@@ -278,6 +279,9 @@ static int summarise(const struct checking *c, size_t kernel, FILE *out) {
             counts[row->verdict]++;
             runs += c->task[t].runs[k];
             code = diag_worst(code, verdict_exit(row->verdict));
+            // What an interrupt left out is no fault of the kernel.
+            wrong = wrong ||
+                    (row->verdict != VERDICT_UNTESTED && verdict_exit(row->verdict) != EXIT_DONE);
             ulp = isfinite(row->max_ulp) ? fmax(ulp, row->max_ulp) : ulp;
             if (isfinite(row->bound_share) && row->bound_share >= share) {
                 share = row->bound_share;
@@ -289,7 +293,8 @@ static int summarise(const struct checking *c, size_t kernel, FILE *out) {
         return EXIT_DONE;
     }
     const bool exact = op_find(c->catalogue->kernels[kernel].op)->compare == COMPARE_BITS;
-    const char *word = code != EXIT_DONE                         ? "WRONG"
+    const char *word = wrong                                     ? "WRONG"
+                       : counts[VERDICT_UNTESTED] > 0            ? "UNTESTED"
                        : counts[VERDICT_UNSUPPORTED] == problems ? "UNSUPPORTED"
                                                                  : "PASSED";
     fprintf(out, "%-11s %-36s %4zu problems %6zu runs", word, c->catalogue->kernels[kernel].name,
@@ -304,8 +309,8 @@ static int summarise(const struct checking *c, size_t kernel, FILE *out) {
         fprintf(out, "  max %6.3g ulp, %5.3f of the bound%s%s\n", ulp, share,
                 where[0] ? " at " : "", where);
     }
-    for (int v = VERDICT_FAILED; v <= VERDICT_ACCOUNTING; v++) {
-        if (counts[v] > 0) {
+    for (int v = VERDICT_UNTESTED; v <= VERDICT_ACCOUNTING; v++) {
+        if (counts[v] > 0 && v != VERDICT_PASSED) {
             fprintf(out, "            %zu %s\n", counts[v], verdict_text((enum verdict)v));
         }
     }
@@ -408,10 +413,7 @@ static int check(const struct options *options, const struct machine *machine) {
     free_tasks(&c);
     selection_free(&selection);
     catalogue_free(&catalogue);
-    if (supervisor_interrupted) {
-        signal(supervisor_interrupted, SIG_DFL);
-        raise(supervisor_interrupted);
-    }
+    supervisor_obey_interrupt();
     return code;
 }
 

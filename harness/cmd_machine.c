@@ -1,7 +1,6 @@
 /// `mhabench machine`: what this machine is, and what it can do: FMA peaks and bandwidths,
 /// measured.
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,9 +258,6 @@ int cmd_machine(const struct options *options, const struct machine *machine) {
     free(threads.items);
     ceilings_free(&ceilings);
     catalogue_free(&catalogue);
-    if (supervisor_interrupted) {
-        signal(supervisor_interrupted, SIG_DFL);
-        raise(supervisor_interrupted);
-    }
+    supervisor_obey_interrupt();
     return code;
 }

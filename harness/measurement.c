@@ -1,6 +1,5 @@
 #include "measurement.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,8 +187,5 @@ void measurement_end(struct measurement *m) {
     results_free(&m->result);
     free(m->row_problem);
     catalogue_free(&m->catalogue);
-    if (supervisor_interrupted) {
-        signal(supervisor_interrupted, SIG_DFL);
-        raise(supervisor_interrupted);
-    }
+    supervisor_obey_interrupt();
 }

@@ -29,6 +29,14 @@ void supervisor_catch_signals(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
+void supervisor_obey_interrupt(void) {
+    if (supervisor_interrupted) {
+        fflush(NULL);
+        signal(supervisor_interrupted, SIG_DFL);
+        raise(supervisor_interrupted);
+    }
+}
+
 /// Environment of the worker: OpenMP reads it when it starts, so it is set before exec. With
 /// OMP_PROC_BIND a process sees one CPU of its affinity mask; the parent has counted before.
 static void set_environment(const struct machine *machine) {

@@ -39,4 +39,8 @@ extern volatile sig_atomic_t supervisor_interrupted;
 /// Installs the handlers that set it. Without it a signal ends the program at once.
 void supervisor_catch_signals(void);
 
+/// Ends the program by the signal that interrupted a supervisor, so that whoever started it sees
+/// why; what was printed goes out first. Returns when there was none.
+void supervisor_obey_interrupt(void);
+
 #endif
