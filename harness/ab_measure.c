@@ -112,7 +112,7 @@ static void fill_row(void *context, size_t i, int thread) {
 static double scene_bytes(const struct tensor_shape *shapes, size_t count) {
     double bytes = 0;
     for (size_t i = 0; i < count; i++) {
-        bytes += 4.0 * (double)shapes[i].planes * (double)shapes[i].rows * (double)shapes[i].cols;
+        bytes += tensor_bytes(&shapes[i]);
     }
     return bytes;
 }

@@ -133,7 +133,7 @@ static void do_head(struct attending *a, const struct string_list *tokens) {
     struct tensor scoring[3] = {projection[2], projection[2], *make_output(&a->scores, &score[2])};
     scoring[0].shape = score[0];
     scoring[1].shape = score[1];
-    scoring[1].data += width;
+    scoring[1].data = (float *)scoring[1].data + width;
     run_step(a, 1, scoring, &a->scores);
     buffer_protect(&a->scores, true);
     struct tensor weighing[2] = {scoring[2], *make_output(&a->weights, &weigh[1])};

@@ -11,11 +11,14 @@ const struct layout layout_dense = {PLACE_FRONT, 0, 0, 0};
 
 enum { CANARY_BYTE = 0xc5 };
 
+/// Both bytes of a narrow element without a value of its own: a quiet NaN in bf16 and in f16.
+enum { POISON_BYTE = 0x7f };
+
 /// Gaps of this size are mostly address space: canaries stand in the first and last bytes alone.
 enum { WIDE_GAP_BYTES = 4 << 20, WIDE_GAP_END_BYTES = 4096 };
 
-static bool is_wide(const struct layout *layout) {
-    return layout->row_pad >= WIDE_GAP_BYTES / sizeof(float);
+static bool is_wide(const struct tensor_shape *shape, const struct layout *layout) {
+    return layout->row_pad >= WIDE_GAP_BYTES / element_bytes(shape->element);
 }
 
 static size_t page_bytes(void) {
@@ -35,13 +38,18 @@ static size_t extent_bytes(const struct tensor_shape *shape, const struct layout
     if (shape->planes == 0 || shape->rows == 0 || shape->cols == 0) {
         return 0;
     }
-    return sizeof(float) * ((shape->planes - 1) * plane_stride(shape, layout) +
-                            (shape->rows - 1) * row_stride(shape, layout) + shape->cols);
+    return element_bytes(shape->element) *
+           ((shape->planes - 1) * plane_stride(shape, layout) +
+            (shape->rows - 1) * row_stride(shape, layout) + shape->cols);
+}
+
+static size_t offset_bytes(const struct tensor_shape *shape, const struct layout *layout) {
+    return layout->offset_bytes / sizeof(float) * element_bytes(shape->element);
 }
 
 static size_t inner_bytes(const struct tensor_shape *shape, const struct layout *layout) {
     const size_t page = page_bytes();
-    const size_t bytes = extent_bytes(shape, layout) + layout->offset_bytes;
+    const size_t bytes = extent_bytes(shape, layout) + offset_bytes(shape, layout);
     return bytes == 0 ? page : (bytes + page - 1) / page * page;
 }
 
@@ -54,7 +62,7 @@ bool buffer_make(struct buffer *buffer, const struct tensor_shape *shape,
     const size_t page = page_bytes();
     memset(buffer, 0, sizeof(*buffer));
     buffer->map_bytes = buffer_bytes(shape, layout);
-    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (is_wide(layout) ? MAP_NORESERVE : 0);
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (is_wide(shape, layout) ? MAP_NORESERVE : 0);
     void *map = mmap(NULL, buffer->map_bytes, PROT_NONE, flags, -1, 0);
     if (map == MAP_FAILED) {
         return false;
@@ -67,13 +75,14 @@ bool buffer_make(struct buffer *buffer, const struct tensor_shape *shape,
         return false;
     }
     // Large tensors get huge pages where the system allows it: TLB misses are not what is measured.
-    madvise(buffer->inner, buffer->inner_bytes, is_wide(layout) ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+    madvise(buffer->inner, buffer->inner_bytes,
+            is_wide(shape, layout) ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
     const size_t extent = extent_bytes(shape, layout);
     unsigned char *start = layout->placement == PLACE_BACK
                                ? buffer->inner + (buffer->inner_bytes - extent)
-                               : buffer->inner + layout->offset_bytes;
-    buffer->tensor = (struct tensor){*shape, (float *)(void *)start, row_stride(shape, layout),
-                                     plane_stride(shape, layout)};
+                               : buffer->inner + offset_bytes(shape, layout);
+    buffer->tensor =
+        (struct tensor){*shape, start, row_stride(shape, layout), plane_stride(shape, layout)};
     fault_report_watch(shape->name, map, buffer->map_bytes, start, extent);
     return true;
 }
@@ -103,11 +112,11 @@ static bool for_each_gap(const struct buffer *buffer, visit_fn *visit, void *con
             dense ? t->shape.planes * t->shape.rows * t->shape.cols : t->shape.cols;
         for (size_t p = 0; p < planes; p++) {
             for (size_t r = 0; r < rows && row_elements > 0; r++) {
-                unsigned char *row = (unsigned char *)tensor_row(t, p, r);
+                unsigned char *row = tensor_at(t, p, r);
                 if (row > at && !visit_gap(visit, context, at, (size_t)(row - at))) {
                     return false;
                 }
-                at = row + row_elements * sizeof(float);
+                at = row + row_elements * element_bytes(t->shape.element);
             }
         }
     }
@@ -143,6 +152,10 @@ void buffer_poison(struct buffer *buffer) {
     buffer_set_canaries(buffer);
     for (size_t p = 0; p < t->shape.planes; p++) {
         for (size_t r = 0; r < t->shape.rows; r++) {
+            if (t->shape.element != ELEMENT_F32) {
+                memset(tensor_at(t, p, r), POISON_BYTE, t->shape.cols * sizeof(uint16_t));
+                continue;
+            }
             float *row = tensor_row(t, p, r);
             for (size_t c = 0; c < t->shape.cols; c++) {
                 memcpy(&row[c], &poison, sizeof(poison));
@@ -161,12 +174,12 @@ bool buffer_intact(const struct buffer *buffer, char *text, size_t size) {
         return true;
     }
     const struct tensor *t = &buffer->tensor;
-    const unsigned char *start = (const unsigned char *)t->data;
+    const unsigned char *start = t->data;
     if (damaged < start) {
         snprintf(text, size, "wrote %zu bytes before %s", (size_t)(start - damaged), t->shape.name);
         return false;
     }
-    const size_t element = (size_t)(damaged - start) / sizeof(float);
+    const size_t element = (size_t)(damaged - start) / element_bytes(t->shape.element);
     const size_t plane = t->plane_stride ? element / t->plane_stride : 0;
     const size_t in_plane = t->plane_stride ? element % t->plane_stride : 0;
     const size_t row = t->row_stride ? in_plane / t->row_stride : 0;
@@ -185,8 +198,8 @@ uint64_t buffer_hash(const struct buffer *buffer) {
     uint64_t lanes[4] = {1, 2, 3, 4};
     for (size_t p = 0; p < t->shape.planes; p++) {
         for (size_t r = 0; r < t->shape.rows; r++) {
-            const unsigned char *row = (const unsigned char *)tensor_row(t, p, r);
-            const size_t bytes = t->shape.cols * sizeof(float);
+            const unsigned char *row = tensor_at(t, p, r);
+            const size_t bytes = t->shape.cols * element_bytes(t->shape.element);
             size_t i = 0;
             for (; i + 32 <= bytes; i += 32) {
                 for (size_t l = 0; l < 4; l++) {
@@ -197,8 +210,8 @@ uint64_t buffer_hash(const struct buffer *buffer) {
                 }
             }
             for (; i < bytes; i += 4) {
-                uint32_t word;
-                memcpy(&word, row + i, sizeof(word));
+                uint32_t word = 0;
+                memcpy(&word, row + i, bytes - i < sizeof(word) ? bytes - i : sizeof(word));
                 lanes[0] = (lanes[0] ^ word) * k;
                 lanes[0] ^= lanes[0] >> 29;
             }

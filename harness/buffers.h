@@ -17,8 +17,8 @@ enum placement {
 /// How a tensor lies in memory.
 struct layout {
     enum placement placement;
-    size_t offset_bytes;  ///< PLACE_FRONT: distance from the guard page, a multiple of 4; 0 touches
-                          ///< it.
+    size_t offset_bytes;  ///< PLACE_FRONT: distance of floats from the guard page, a multiple of 4;
+                          ///< 0 touches it. Elements of other types are as many elements away.
     size_t row_pad;       ///< Elements between the rows. From a million on, only the ends of a gap
                           ///< hold canaries, and the rest takes no memory.
     size_t plane_pad;     ///< Elements between the planes.

@@ -154,6 +154,10 @@ bool catalogue_selects(const struct options *options, const struct catalogue_ker
            in_list(&options->isas, kernel->isa) && in_list(&options->dtypes, kernel->dtype);
 }
 
+bool catalogue_fits(const struct catalogue_kernel *kernel, const struct problem *problem) {
+    return strcmp(kernel->op, problem->op) == 0 && strcmp(kernel->dtype, problem->dtype) == 0;
+}
+
 int catalogue_require(const struct catalogue *catalogue, const struct options *options) {
     const struct catalogue_kernel *lacking = NULL;
     size_t matching = 0;
@@ -217,7 +221,7 @@ int catalogue_choose(const struct catalogue *catalogue, const struct options *op
         const bool wanted = name != NULL
                                 ? strcmp(k->name, name) == 0
                                 : !k->peer && k->plugin == NULL && in_list(&options->isas, k->isa);
-        if (wanted && strcmp(k->op, op) == 0) {
+        if (wanted && strcmp(k->op, op) == 0 && strcmp(k->dtype, element_word(ELEMENT_F32)) == 0) {
             lacking = k->runs ? lacking : k;
             *kernel = k->runs && (*kernel == NULL || better(k, *kernel)) ? k : *kernel;
         }

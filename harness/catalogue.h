@@ -49,6 +49,9 @@ void catalogue_repro(char *text, size_t size, const struct options *options, con
 /// only pass when an option names them.
 bool catalogue_selects(const struct options *options, const struct catalogue_kernel *kernel);
 
+/// Tells whether a kernel is of a problem's op and dtype.
+bool catalogue_fits(const struct catalogue_kernel *kernel, const struct problem *problem);
+
 /// Tells whether anything selected runs here; when not, says why on stderr and returns
 /// EXIT_CANNOT_RUN (an ISA is lacking) or EXIT_USAGE (no kernel of that name).
 int catalogue_require(const struct catalogue *catalogue, const struct options *options);

@@ -136,7 +136,7 @@ static void for_each_case(struct comparing *c, const struct catalogue_kernel *ke
                                       size_t problem, int threads),
                           void *context) {
     for (size_t p = 0; p < c->selection.count; p++) {
-        if (strcmp(kernel->op, c->selection.problems[p].op) != 0) {
+        if (!catalogue_fits(kernel, &c->selection.problems[p])) {
             continue;
         }
         for (size_t t = 0; t < c->selection.threads.count; t++) {

@@ -53,7 +53,7 @@ static void add_task(struct checking *c, const struct problem *problem, bool lea
     task.runs = diag_alloc(calloc(c->catalogue->count + 1, sizeof(*task.runs)));
     for (size_t i = 0; i < c->catalogue->count; i++) {
         const struct catalogue_kernel *k = &c->catalogue->kernels[i];
-        if (k->runs && catalogue_selects(c->options, k) && strcmp(k->op, problem->op) == 0) {
+        if (k->runs && catalogue_selects(c->options, k) && catalogue_fits(k, problem)) {
             struct row *row = &task.row[task.kernels];
             row->problem = *problem;
             row->kernel = diag_alloc(strdup(k->name));
@@ -102,14 +102,18 @@ static void add_size_walk(struct checking *c, const struct op_driver *driver) {
     for (size_t a = 0; a < sizeof(axes) / sizeof(axes[0]); a++) {
         for (size_t n = 1; (driver->axes & axes[a]) && step > 0 && n <= 2 * step + 1; n++) {
             struct problem problem = {.op = driver->name,
-                                      .dtype = "f32",
                                       .shape = {1, 2, 1, 3, 5, 7},
                                       .mask = MHA_MASK_NONE,
                                       .cache = CACHE_HOT};
             size_t *const at[] = {&problem.shape.seq_q, &problem.shape.seq_kv,
                                   &problem.shape.head_dim};
             *at[a] = n;
-            add_in_each_position(c, driver, &problem);
+            for (size_t e = 0; e < ELEMENT_COUNT; e++) {
+                problem.dtype = element_word(e);
+                if (options_take(c->options, driver, (enum element)e)) {
+                    add_in_each_position(c, driver, &problem);
+                }
+            }
         }
     }
 }

@@ -30,9 +30,24 @@ struct plan {
     size_t *row_problem;
 };
 
-/// Adds one problem and a row for every kernel of the op and ISA.
-static void add(struct plan *p, const char *op, const char *isa, const char *level, double bytes,
-                int threads) {
+/// Tells whether there is a kernel of the op, dtype and ISA that runs.
+static bool has_kernel(const struct plan *p, const char *op, const char *dtype, const char *isa) {
+    for (size_t i = 0; i < p->catalogue->count; i++) {
+        const struct catalogue_kernel *k = &p->catalogue->kernels[i];
+        if (k->runs && strcmp(k->op, op) == 0 && strcmp(k->dtype, dtype) == 0 &&
+            strcmp(k->isa, isa) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Adds one problem and a row for every kernel of the op, dtype and ISA.
+static void add(struct plan *p, const char *op, const char *dtype, const char *isa,
+                const char *level, double bytes, int threads) {
+    if (!has_kernel(p, op, dtype, isa)) {
+        return;
+    }
     const struct op_driver *driver = op_find(op);
     const double streams = strcmp(op, "copy") == 0 ? 2 : 1;
     size_t planes = (size_t)threads;
@@ -43,7 +58,7 @@ static void add(struct plan *p, const char *op, const char *isa, const char *lev
         count /= 2;
     }
     struct problem problem = {.op = driver->name,
-                              .dtype = "f32",
+                              .dtype = dtype,
                               .shape = {planes, 1, 1, 1, count / 16 * 16, 1},
                               .mask = MHA_MASK_NONE,
                               .cache = CACHE_HOT};
@@ -54,7 +69,7 @@ static void add(struct plan *p, const char *op, const char *isa, const char *lev
     p->level[p->problems] = level;
     for (size_t i = 0; i < p->catalogue->count; i++) {
         const struct catalogue_kernel *k = &p->catalogue->kernels[i];
-        if (!k->runs || strcmp(k->op, op) != 0 || strcmp(k->isa, isa) != 0) {
+        if (!k->runs || !catalogue_fits(k, &problem) || strcmp(k->isa, isa) != 0) {
             continue;
         }
         double read, written;
@@ -85,6 +100,7 @@ static bool asked(const struct options *options, const char *isa) {
 /// FMA peaks of every ISA that runs; bandwidths with the widest.
 static void make_plan(struct plan *p, const struct options *options, const struct machine *m,
                       const struct size_list *threads) {
+    const char *const f32 = element_word(ELEMENT_F32);
     const char *widest = NULL, *why_not;
     // Half of a level: what it holds beside stacks and the harness's own data.
     const struct {
@@ -102,14 +118,17 @@ static void make_plan(struct plan *p, const struct options *options, const struc
         for (size_t i = 0; i < mha_isa_count(); i++) {
             const char *isa = mha_isa_status(i, NULL).isa;
             if (catalogue_isa_runs(isa, options->max_isa, &why_not) && asked(options, isa)) {
-                add(p, "peak", isa, "", 0, n);
-                widest = isa;
+                for (size_t e = 0; e < ELEMENT_COUNT; e++) {
+                    add(p, "peak", element_word(e), isa, "", 0, n);
+                }
+                // Not every set of features has its own way to move data.
+                widest = has_kernel(p, "copy", f32, isa) ? isa : widest;
             }
         }
         static const char *const mixes[] = {"read", "write", "copy"};
         for (size_t l = 0; widest && l < sizeof(levels) / sizeof(levels[0]); l++) {
             for (size_t x = 0; x < 3; x++) {
-                add(p, mixes[x], widest, levels[l].level,
+                add(p, mixes[x], f32, widest, levels[l].level,
                     levels[l].bytes * (levels[l].per_core ? n : 1), n);
             }
         }
@@ -131,7 +150,6 @@ static void collect(const struct plan *p, struct ceiling_list *list) {
             mix = strcmp(mix, "copy") == 0 ? "streaming copy" : "streaming write";
         }
         struct ceiling c = {.kind = fma ? "fma" : "bandwidth",
-                            .dtype = "f32",
                             .level = p->level[p->row_problem[i]],
                             .mix = mix,
                             .bytes = fma ? 0 : row->bytes,
@@ -140,6 +158,7 @@ static void collect(const struct plan *p, struct ceiling_list *list) {
                             .spread = row->spread_within,
                             .samples = row->launches};
         snprintf(c.isa, sizeof(c.isa), "%s", row->isa);
+        snprintf(c.dtype, sizeof(c.dtype), "%s", row->problem.dtype);
         struct ceiling *same = NULL;
         for (size_t k = 0; k < list->count; k++) {
             struct ceiling *o = &list->items[k];

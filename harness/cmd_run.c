@@ -22,7 +22,7 @@ static void make_rows(struct measurement *m, const struct selection *selection) 
             const struct catalogue_kernel *k = &m->catalogue.kernels[i];
             for (size_t t = 0; t < selection->threads.count; t++) {
                 if (k->runs && catalogue_selects(m->options, k) &&
-                    strcmp(k->op, selection->problems[p].op) == 0) {
+                    catalogue_fits(k, &selection->problems[p])) {
                     measurement_add(m, p, k, (int)selection->threads.items[t]);
                 }
             }

@@ -15,6 +15,7 @@ uint64_t data_mix(uint64_t seed, uint64_t index) {
 struct place {
     uint64_t bits;
     size_t tensor, plane, row, col, rows, cols, shift;
+    float smallest;  ///< Normal value of the element type.
 };
 
 /// Uniform in [-1, 1), a multiple of 2^-23.
@@ -62,7 +63,7 @@ static float make_cancel(const struct place *at) {
 }
 
 static float make_denormal(const struct place *at) {
-    return uniform(at->bits) * (at->tensor == 0 ? 0x1p-127f : 1.0f);
+    return uniform(at->bits) * (at->tensor == 0 ? at->smallest * 0.5f : 1.0f);
 }
 
 static float make_e30(const struct place *at) {
@@ -174,9 +175,14 @@ void data_fill_rows(const struct data_class *data, uint64_t seed, size_t shift, 
     const uint64_t stream = data_mix(seed, index);
     const size_t cols = tensor->shape.cols;
     const float scale = tensor->shape.scale > 0 ? tensor->shape.scale : 1.0f;
-    struct place at = {0, index, plane, 0, 0, tensor->shape.rows, cols, shift};
+    struct place at = {.tensor = index,
+                       .plane = plane,
+                       .rows = tensor->shape.rows,
+                       .cols = cols,
+                       .shift = shift,
+                       .smallest = element_smallest(tensor->shape.element)};
     for (size_t r = first; r < first + rows; r++) {
-        float *row = tensor_row(tensor, plane, r);
+        void *row = tensor_at(tensor, plane, r);
         const uint64_t base = (plane * tensor->shape.rows + r) * cols;
         at.row = r;
         for (size_t c = 0; c < cols; c++) {
@@ -184,9 +190,9 @@ void data_fill_rows(const struct data_class *data, uint64_t seed, size_t shift, 
             at.bits = data_mix(stream, base + c);
             if (tensor->shape.indices > 0) {
                 const int32_t drawn = (int32_t)(at.bits % tensor->shape.indices);
-                memcpy(&row[c], &drawn, sizeof(drawn));
+                memcpy((int32_t *)row + c, &drawn, sizeof(drawn));
             } else {
-                row[c] = make(&at) * scale;
+                tensor_store(tensor, row, c, (double)(make(&at) * scale));
             }
         }
     }

@@ -22,8 +22,8 @@ struct data_class {
 const struct data_class *data_class_find(const char *name);
 
 /// Fills the rows [first, first + rows) of input `index` (its place among the op's tensors) of one
-/// plane: floats of the class times the tensor's scale, or evenly spread indices whatever the
-/// class. op_fill_rows() is for tensors that may be given.
+/// plane: numbers of the class times the tensor's scale, rounded to the tensor's type, or evenly
+/// spread indices whatever the class. op_fill_rows() is for tensors that may be given.
 void data_fill_rows(const struct data_class *data, uint64_t seed, size_t shift, size_t index,
                     const struct tensor *tensor, size_t plane, size_t first, size_t rows);
 

@@ -113,8 +113,12 @@ bool library_validate(const struct mha_kernel *k, char *error, size_t error_size
                  k->name, k->op);
         return false;
     }
-    if (strcmp(k->dtype, "f32") != 0) {
-        snprintf(error, error_size, "%s: there is no dtype '%s'; f32 is known", k->name, k->dtype);
+    const enum element element = element_find(k->dtype);
+    if (!op_takes(op_find(k->op), element)) {
+        char known[32];
+        op_dtypes(known, op_find(k->op));
+        snprintf(error, error_size, "%s: there is no dtype '%s' of %s; it has %s", k->name,
+                 k->dtype, k->op, known);
         return false;
     }
     if (mha_isa_find(k->isa) < 0) {
@@ -160,7 +164,8 @@ bool library_validate(const struct mha_kernel *k, char *error, size_t error_size
                  k->flags);
         return false;
     }
-    if ((k->flags & MHA_FLAG_IN_PLACE) && !in_place_possible(op_find(k->op))) {
+    if ((k->flags & MHA_FLAG_IN_PLACE) &&
+        (element != ELEMENT_F32 || !in_place_possible(op_find(k->op)))) {
         snprintf(error, error_size, "%s: the op %s does not work in place", k->name, k->op);
         return false;
     }

@@ -471,8 +471,8 @@ struct stream {
 /// Above this a ceiling's buffers need not follow the problem's size: it is all DRAM.
 #define STREAM_BYTES_MAX ((double)(512u << 20))
 
-static bool stream_make(struct stream *s, const struct worker *worker, const char *op, double bytes,
-                        int threads) {
+static bool stream_make(struct stream *s, const struct worker *worker, const char *op,
+                        const char *dtype, double bytes, int threads) {
     memset(s, 0, sizeof(*s));
     s->driver = op_find(op);
     size_t planes = (size_t)threads, count = 1;
@@ -487,7 +487,7 @@ static bool stream_make(struct stream *s, const struct worker *worker, const cha
         }
     }
     s->problem = (struct problem){.op = s->driver->name,
-                                  .dtype = "f32",
+                                  .dtype = dtype,
                                   .shape = {planes, 1, 1, 1, count, 1},
                                   .mask = MHA_MASK_NONE,
                                   .cache = CACHE_HOT};
@@ -558,13 +558,13 @@ static void send_ceiling(const struct problem_run *p, const struct live *l, doub
         json_array_append_new(values, protocol_real(l->work / l->ns[i]));
     }
     const bool fma = strcmp(l->kind, "fma") == 0;
-    protocol_send(
-        WORKER_EVENT_FD,
-        json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:o, s:i, s:o}", "event", "ceiling",
-                  "problem", p->id, "kernel", l->kernel->name, "kind", l->kind, "isa",
-                  l->kernel->isa, "mix", l->mix, "level",
-                  fma ? "" : level_of(p->worker, bytes, l->team.threads), "bytes",
-                  protocol_real(fma ? 0 : bytes), "threads", l->team.threads, "values", values));
+    protocol_send(WORKER_EVENT_FD,
+                  json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:i, s:o}", "event",
+                            "ceiling", "problem", p->id, "kernel", l->kernel->name, "kind", l->kind,
+                            "isa", l->kernel->isa, "mix", l->mix, "level",
+                            fma ? "" : level_of(p->worker, bytes, l->team.threads), "dtype",
+                            l->kernel->dtype, "bytes", protocol_real(fma ? 0 : bytes), "threads",
+                            l->team.threads, "values", values));
 }
 
 // --- the problem's schedule
@@ -675,14 +675,14 @@ static size_t add_ceilings(struct problem_run *p, struct stream *streams, double
         }
         const struct mha_kernel *peak = peak_kernel(p->worker, p->live[i].kernel->isa);
         if (fma && new_isa && peak) {
-            stream_make(&streams[used], p->worker, "peak", 0, threads);
+            stream_make(&streams[used], p->worker, "peak", peak->dtype, 0, threads);
             admit_ceiling(p, &streams[used++], peak, threads);
         }
         if (!new_threads || p->driver->ceiling) {
             continue;
         }
         struct stream *s = &streams[used++];
-        stream_make(s, p->worker, p->driver->mix, stream_bytes, threads);
+        stream_make(s, p->worker, p->driver->mix, element_word(ELEMENT_F32), stream_bytes, threads);
         // The widest ISA is the last in the list of what the library has and the CPU runs.
         const char *widest = NULL;
         for (size_t k = 0; k < table->count; k++) {
@@ -724,8 +724,7 @@ static void run_problem(const struct worker *worker, const json_t *json, double 
     p.tensor_count = p.driver->tensors(&p.problem, p.shapes);
     double set_bytes = 0;
     for (size_t i = 0; i < p.tensor_count; i++) {
-        set_bytes +=
-            4.0 * (double)p.shapes[i].planes * (double)p.shapes[i].rows * (double)p.shapes[i].cols;
+        set_bytes += tensor_bytes(&p.shapes[i]);
     }
     p.bytes = set_bytes;
     p.copies = 1;

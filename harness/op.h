@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "element.h"
 #include "mha_kernel.h"
 #include "problem.h"
 
@@ -22,7 +23,7 @@ enum { OP_TENSORS_MAX = 8 };
 /// Most steps of a composed op, buffers between them, and ops that they are of.
 enum { OP_STEPS_MAX = 16, OP_BUFFERS_MAX = 12, OP_PARTS_MAX = 12 };
 
-/// A tensor's logical shape: `planes` matrices of `rows` x `cols` elements of four bytes: floats,
+/// A tensor's logical shape: `planes` matrices of `rows` x `cols` elements: of the type `element`,
 /// or int32 where it holds indices.
 struct tensor_shape {
     const char *name;  ///< "q", "k", "s", ...
@@ -30,24 +31,41 @@ struct tensor_shape {
     size_t planes;
     size_t rows;
     size_t cols;
-    size_t indices;  ///< Input of int32 below this number; 0: floats.
+    size_t indices;  ///< Input of int32 below this number; 0: no indices.
     float scale;     ///< Factor of what a data class gives; 0 counts as 1.
     bool given;  ///< Input that follows from the problem, whatever the data: the driver's fill().
+    enum element element;  ///< Float unless said otherwise.
 };
 
 /// A tensor in memory. Strides are in elements; row_stride >= cols, plane_stride >= rows *
 /// row_stride.
 struct tensor {
     struct tensor_shape shape;
-    float *data;
+    void *data;
     size_t row_stride;
     size_t plane_stride;
 };
 
-/// Gets the address of element (plane, row, 0).
-static inline float *tensor_row(const struct tensor *t, size_t plane, size_t row) {
-    return t->data + plane * t->plane_stride + row * t->row_stride;
+/// Gets the address of element (plane, row, 0) of a tensor of any type.
+static inline void *tensor_at(const struct tensor *t, size_t plane, size_t row) {
+    const size_t index = plane * t->plane_stride + row * t->row_stride;
+    return (char *)t->data + index * element_bytes(t->shape.element);
 }
+
+/// Gets the address of element (plane, row, 0) of a tensor of floats (or int32).
+static inline float *tensor_row(const struct tensor *t, size_t plane, size_t row) {
+    return (float *)t->data + plane * t->plane_stride + row * t->row_stride;
+}
+
+/// Bytes of a tensor's elements, without gaps.
+double tensor_bytes(const struct tensor_shape *shape);
+
+/// Gets a row as floats: where it is, or widened into scratch[cols].
+const float *tensor_floats(const struct tensor *t, size_t plane, size_t row, float *scratch);
+
+/// Rounds `value` to the tensor's type, once (element_narrow()), and stores it at row[col], `row`
+/// being what tensor_at() gives.
+void tensor_store(const struct tensor *t, void *row, size_t col, double value);
 
 /// Where a work item stands.
 struct item {
@@ -91,6 +109,7 @@ struct op_driver {
     bool compute;                   ///< Throughput is told in GFLOP/s; otherwise in GB/s.
     unsigned axes;                  ///< Of enum op_axis.
     bool head_dim_labels;  ///< head_dim changes no work: it only says which model a shape is of.
+    unsigned elements;     ///< 1 << enum element of each dtype that the op takes; 0: f32 only.
     const char *mix;       ///< Access mix of the bandwidth ceiling: "read", "write" or "copy".
     enum compare_how compare;
     /// Data classes that check walks, NULL-terminated; the first is what run times.
@@ -165,6 +184,12 @@ struct op_driver {
 void op_fill_rows(const struct op_driver *driver, const struct problem *problem,
                   const struct data_class *data, uint64_t seed, size_t shift, size_t index,
                   const struct tensor *tensor, size_t plane, size_t first, size_t rows);
+
+/// Tells whether an op takes a dtype.
+bool op_takes(const struct op_driver *driver, enum element element);
+
+/// Writes the words of the dtypes that an op takes: "f32, bf16, f16".
+void op_dtypes(char text[32], const struct op_driver *driver);
 
 /// Gets the number of drivers, and one of them in order of rank.
 size_t op_count(void);

@@ -109,8 +109,8 @@ static const struct option_spec specs[] = {
      "ISA,...", "avx2", "instruction sets; default: all"},
     {"kernel", OPTION_WORDS, GROUP_SELECTION, FOR_SELECTION, AT(kernels), 0, 0, NULL, NULL,
      "GLOB,...", "'qk_*_libxsmm'", "kernels by full name, with * ? [...]; default: all"},
-    {"dtype", OPTION_WORDS, GROUP_SELECTION, FOR_SELECTION, AT(dtypes), 0, 0, NULL, problem_dtype,
-     "TYPE,...", "f32", "element types; default: all"},
+    {"dtype", OPTION_WORDS, GROUP_SELECTION, FOR_SELECTION, AT(dtypes), 0, 0, NULL, element_word,
+     "TYPE,...", "f32", "element types of inputs: f32, bf16, f16; default: all for\nlist and check, else f32"},
     {"preset", OPTION_WORDS, GROUP_SELECTION, FOR_SELECTION, AT(presets), 0, 0, NULL,
      option_preset_word, "NAME,...", "gpt3", "named shapes, listed below; an axis given explicitly\n"
      "replaces the preset's"},

@@ -30,6 +30,7 @@ enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 /// --threads all: every CPU that the process may use.
 #define THREADS_ALL SIZE_MAX
 
+struct op_driver;
 struct tensor_set;
 
 struct options {
@@ -38,7 +39,7 @@ struct options {
     struct string_list ops;      ///< Empty: every op that is no ceiling.
     struct string_list isas;     ///< Empty: all.
     struct string_list kernels;  ///< Globs over the full kernel name; empty: all.
-    struct string_list dtypes;   ///< Empty: all.
+    struct string_list dtypes;   ///< Empty: all of list and check, else f32.
     struct string_list presets;  ///< Empty: the command's default.
     struct size_list batch, heads, kv_heads, head_dim, seq_q, seq_kv;  ///< Empty: the preset's.
     struct size_list seq;      ///< Sets seq_q and seq_kv alike, value by value; excludes both.
@@ -120,6 +121,10 @@ int options_select(const struct options *options, size_t threads_allowed,
 /// Gets the thread counts that --threads names (none given: 1 and all), without duplicates. Prints
 /// one line and returns EXIT_USAGE when one is more than `allowed`.
 int options_threads(const struct options *options, size_t allowed, struct size_list *threads);
+
+/// Tells whether a selection has problems of an op in a dtype.
+bool options_take(const struct options *options, const struct op_driver *driver,
+                  enum element element);
 
 void selection_free(struct selection *selection);
 

@@ -147,32 +147,32 @@ struct interval {
     size_t elements;
 };
 
-struct element {
+struct judged {
     bool right;
     double error;  ///< NAN when a class differs.
 };
 
-static struct element compare(enum compare_how how, float got, double want, double bound) {
+static struct judged compare(enum compare_how how, float got, double want, double bound) {
     const double value = (double)got;
     if (how == COMPARE_BITS) {
         const bool same = bits_of(got) == bits_of((float)want);
-        return (struct element){same, same ? 0 : fabs(value - want)};
+        return (struct judged){same, same ? 0 : fabs(value - want)};
     }
     if (bits_of(got) == BUFFER_POISON_BITS) {
-        return (struct element){false, UNKNOWN};  // also where NaN is right: nobody wrote it
+        return (struct judged){false, UNKNOWN};  // also where NaN is right: nobody wrote it
     }
     if (isnan(want) || isnan(value)) {
-        return (struct element){isnan(want) && isnan(value),
-                                isnan(want) && isnan(value) ? 0 : UNKNOWN};
+        return (struct judged){isnan(want) && isnan(value),
+                               isnan(want) && isnan(value) ? 0 : UNKNOWN};
     }
     // A result beyond the largest float is rightly infinite.
     const bool overflows = fabs(want) + bound > (double)FLT_MAX;
     if (isinf(want) || isinf(value)) {
         const bool same = isinf(value) && (isinf(want) || overflows) && (want > 0) == (value > 0);
-        return (struct element){same, same ? 0 : UNKNOWN};
+        return (struct judged){same, same ? 0 : UNKNOWN};
     }
     const double error = fabs(value - want);
-    return (struct element){error <= bound, error};
+    return (struct judged){error <= bound, error};
 }
 
 /// Writes which lanes of the row around `col` are wrong, modulo 16: where a vector kernel goes
@@ -215,7 +215,7 @@ static void judge_row(void *context, size_t i, int thread) {
     const float *got = tensor_row(job->output, o->planes[i], o->rows[i]);
     for (size_t c = 0; c < o->cols; c++) {
         const double want = o->want[i * o->cols + c], bound = o->bound[i * o->cols + c];
-        const struct element e = compare(o->driver->compare, got[c], want, bound);
+        const struct judged e = compare(o->driver->compare, got[c], want, bound);
         seen->elements++;
         if (isfinite(want)) {
             seen->zeros = seen->zeros && fabs(want) <= bound;

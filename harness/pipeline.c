@@ -33,7 +33,7 @@ static const struct loaded_kernel *find_kernel(const struct kernel_table *table,
         const struct mha_kernel *k = table->kernels[i].kernel;
         const bool is_autovec = strncmp(k->tag, "autovec", strlen("autovec")) == 0;
         if (strcmp(k->op, op) == 0 && strcmp(k->isa, isa) == 0 && !(k->flags & MHA_FLAG_PEER) &&
-            is_autovec == autovec) {
+            is_autovec == autovec && strcmp(k->dtype, element_word(ELEMENT_F32)) == 0) {
             return &table->kernels[i];
         }
     }
@@ -134,6 +134,11 @@ static const struct loaded_kernel *find_with(const struct kernel_table *table, c
         strncmp(kernel->kernel->op, with, (size_t)(name - with)) != 0) {
         snprintf(error, error_size, "--with '%.200s': that is a kernel of %s", with,
                  kernel->kernel->op);
+        return NULL;
+    }
+    if (strcmp(kernel->kernel->dtype, element_word(ELEMENT_F32)) != 0) {
+        snprintf(error, error_size, "--with '%.200s': that is a kernel of %s; the layer is of f32",
+                 with, kernel->kernel->dtype);
         return NULL;
     }
     return kernel;

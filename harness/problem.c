@@ -129,9 +129,8 @@ bool problem_cache_parse(struct problem *problem, const char *text) {
     return false;
 }
 
-const char *problem_dtype(size_t index) {
-    static const char *const dtypes[] = {"f32"};
-    return index < sizeof(dtypes) / sizeof(dtypes[0]) ? dtypes[index] : NULL;
+enum element problem_element(const struct problem *problem) {
+    return element_find(problem->dtype);
 }
 
 void problem_case_name(char name[CASE_NAME_BYTES], const struct problem *problem, const char *isa,

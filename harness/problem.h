@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "element.h"
 #include "mha_kernel.h"
 
 enum cache_state {
@@ -38,7 +39,7 @@ struct position {
 /// One problem. All variants of a problem share its inputs and its oracle result.
 struct problem {
     const char *op;     ///< The driver's name; points to static storage.
-    const char *dtype;  ///< "f32"; static storage.
+    const char *dtype;  ///< "f32", "bf16", "f16"; static storage.
     struct mha_shape shape;
     enum mha_mask_kind mask;
     size_t window;  ///< MHA_MASK_WINDOW only, else 0.
@@ -83,8 +84,8 @@ const char *problem_cache_text(enum cache_state cache);
 /// Sets the cache state from "hot" or "cold"; false when it is neither.
 bool problem_cache_parse(struct problem *problem, const char *text);
 
-/// Gets a dtype that the harness has drivers for, in static storage; NULL behind the last one.
-const char *problem_dtype(size_t index);
+/// Gets the type of the problem's inputs; its results are floats whatever they are.
+enum element problem_element(const struct problem *problem);
 
 /// Writes the selection options that name exactly this problem, e.g.
 /// "--op qk --batch 1 --heads 12 --kv-heads 12 --head-dim 64 --seq-q 128 --seq-kv 128 --mask none".

@@ -42,12 +42,13 @@ json_t *protocol_problem_to_json(const struct problem *p) {
 
 bool protocol_problem_from_json(const json_t *json, struct problem *p) {
     const struct op_driver *driver = op_find(protocol_get_string(json, "op"));
-    if (!driver || strcmp(protocol_get_string(json, "dtype"), "f32") != 0) {
+    const enum element element = element_find(protocol_get_string(json, "dtype"));
+    if (!driver || !op_takes(driver, element)) {
         return false;
     }
     *p = (struct problem){
         .op = driver->name,
-        .dtype = "f32",
+        .dtype = element_word(element),
         .shape = {(size_t)protocol_get_integer(json, "batch"),
                   (size_t)protocol_get_integer(json, "heads"),
                   (size_t)protocol_get_integer(json, "kv_heads"),

@@ -84,6 +84,7 @@ static void apply_ceiling(struct schedule *s, const json_t *event) {
     snprintf(c.kernel, sizeof(c.kernel), "%s", protocol_get_string(event, "kernel"));
     snprintf(c.kind, sizeof(c.kind), "%s", protocol_get_string(event, "kind"));
     snprintf(c.isa, sizeof(c.isa), "%s", protocol_get_string(event, "isa"));
+    snprintf(c.dtype, sizeof(c.dtype), "%s", protocol_get_string(event, "dtype"));
     snprintf(c.mix, sizeof(c.mix), "%s", protocol_get_string(event, "mix"));
     snprintf(c.level, sizeof(c.level), "%s", protocol_get_string(event, "level"));
     const json_t *values = json_object_get(event, "values");
@@ -592,11 +593,12 @@ static const char *static_word(const char *text) {
 static struct ceiling pool(const struct schedule *s, size_t i, double *values) {
     const struct ceiling_samples *c = &s->ceiling[i];
     struct ceiling out = {.kind = static_word(c->kind),
-                          .dtype = "f32",
                           .level = static_word(c->level),
                           .mix = static_word(c->mix),
                           .threads = c->threads};
     snprintf(out.isa, sizeof(out.isa), "%s", c->isa);
+    // A journal of an older build has none.
+    snprintf(out.dtype, sizeof(out.dtype), "%s", c->dtype[0] ? c->dtype : "f32");
     size_t sets = 0;
     for (size_t k = 0; k < s->ceilings; k++) {
         if (same_ceiling(c, &s->ceiling[k])) {

@@ -16,7 +16,7 @@
 /// Samples of one ceiling beside one problem at one thread count.
 struct ceiling_samples {
     size_t problem;
-    char kernel[64], kind[16], isa[16], mix[24], level[8];
+    char kernel[64], kind[16], isa[16], dtype[8], mix[24], level[8];
     double bytes;
     int threads;
     size_t count;

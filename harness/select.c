@@ -53,6 +53,7 @@ static size_t hash_of(const struct problem *problem) {
     hash = hash_add(hash, shape->seq_q);
     hash = hash_add(hash, shape->seq_kv);
     hash = hash_add(hash, shape->head_dim);
+    hash = hash_add(hash, (size_t)problem_element(problem));
     for (const char *c = problem->op; *c != '\0'; c++) {
         hash = hash_add(hash, (unsigned char)*c);
     }
@@ -158,6 +159,15 @@ static bool block_has(const struct builder *builder, const struct preset_block *
     return has;
 }
 
+bool options_take(const struct options *options, const struct op_driver *driver,
+                  enum element element) {
+    const bool all = options->command == COMMAND_CHECK || options->command == COMMAND_LIST;
+    const bool asked = options->dtypes.count > 0
+                           ? listed(&options->dtypes, element_word((size_t)element))
+                           : all || element == ELEMENT_F32;
+    return asked && op_takes(driver, element);
+}
+
 /// Multiplies one shape by ops, dtypes, masks, position encodings and cache states.
 static void add_shape(struct builder *builder, const struct preset_block *block,
                       const struct mha_shape *shape, const struct string_list *masks) {
@@ -174,14 +184,14 @@ static void add_shape(struct builder *builder, const struct preset_block *block,
         struct string_list own = words_of(driver->positions ? driver->default_positions : "none");
         const struct string_list *positions =
             options->positions.count > 0 && driver->positions ? &options->positions : &own;
-        for (size_t d = 0; problem_dtype(d) != NULL; d++) {
-            if (options->dtypes.count > 0 && !listed(&options->dtypes, problem_dtype(d))) {
+        for (size_t d = 0; d < ELEMENT_COUNT; d++) {
+            if (!options_take(options, driver, (enum element)d)) {
                 continue;
             }
             for (size_t m = 0; m < op_masks->count; m++) {
                 for (size_t c = 0; c < caches->count; c++) {
                     struct problem problem = {
-                        .op = driver->name, .dtype = problem_dtype(d), .shape = *shape};
+                        .op = driver->name, .dtype = element_word(d), .shape = *shape};
                     if (problem_mask_parse(&problem, op_masks->items[m]) &&
                         problem_cache_parse(&problem, caches->items[c])) {
                         add_positions(builder, driver, &problem, positions);
@@ -347,6 +357,20 @@ static int select_problems(struct builder *builder) {
             "be a multiple of kv-heads",
             options->heads.items[0], options->kv_heads.items[0]);
         return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < builder->driver_count && options->ops.count > 0; i++) {
+        const struct op_driver *driver = builder->drivers[i];
+        bool takes = false;
+        for (size_t e = 0; e < ELEMENT_COUNT; e++) {
+            takes = takes || options_take(options, driver, (enum element)e);
+        }
+        if (!takes) {
+            char known[32];
+            op_dtypes(known, driver);
+            diag_error("--op '%s' --dtype '%s': the dtypes of %s are: %s", driver->name,
+                       options->dtypes.items[0], driver->name, known);
+            return EXIT_USAGE;
+        }
     }
     for (size_t i = 0; i < names->count; i++) {
         const struct preset *preset = preset_find(names->items[i]);

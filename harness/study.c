@@ -70,7 +70,8 @@ const char *study_verdict_text(enum study_verdict verdict) {
 static struct problem problem_of(const struct study *s, enum study_kernel kernel,
                                  struct mha_shape shape, const char *position) {
     const struct op_driver *driver = op_find(s->kernels[kernel]->op);
-    struct problem problem = {.op = driver->name, .dtype = problem_dtype(0), .shape = shape};
+    struct problem problem = {
+        .op = driver->name, .dtype = element_word(ELEMENT_F32), .shape = shape};
     problem_position_parse(&problem, position);
     driver->normalise(&problem);
     return problem;

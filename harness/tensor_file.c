@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "element.h"
+
 /// Longest header of a safetensors file: the limit of its reference implementation.
 #define HEADER_BYTES_MAX 100000000u
 
@@ -446,29 +448,8 @@ static bool refuse_name(const struct tensor_file *file, const char *name,
                 json_object_size(file->header) > 0 ? names : "none", rest);
 }
 
-/// IEEE binary16 to binary32, exact.
-static float from_f16(uint16_t half) {
-    const float sign = half & 0x8000u ? -1.0f : 1.0f;
-    const int exponent = half >> 10 & 31;
-    const float fraction = (float)(half & 0x3ffu);
-    if (exponent == 31) {
-        return fraction > 0.0f ? NAN : sign * INFINITY;
-    }
-    // Denormals have the smallest exponent, and no leading 1.
-    return sign *
-           (exponent == 0 ? ldexpf(fraction, -24) : ldexpf(1024.0f + fraction, exponent - 25));
-}
-
-/// bfloat16 is the upper half of a binary32.
-static float from_bf16(uint16_t upper) {
-    const uint32_t bits = (uint32_t)upper << 16;
-    float value;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
 /// Reads `count` elements of two bytes each and converts them.
-static bool read_halves(const struct tensor_file *file, float (*convert)(uint16_t), float *values,
+static bool read_halves(const struct tensor_file *file, enum element element, float *values,
                         size_t count, uint64_t offset) {
     uint16_t chunk[CHUNK_BYTES / sizeof(uint16_t)];
     const size_t most = sizeof(chunk) / sizeof(chunk[0]);
@@ -478,7 +459,7 @@ static bool read_halves(const struct tensor_file *file, float (*convert)(uint16_
             return false;
         }
         for (size_t i = 0; i < n; i++) {
-            values[done + i] = convert(chunk[i]);
+            values[done + i] = element_widen(element, chunk[i]);
         }
         done += n;
     }
@@ -557,7 +538,7 @@ bool tensor_file_read(const struct tensor_file *file, const char *name, struct f
     }
     const bool read =
         f32 ? read_at(file, tensor->values, count * sizeof(float), offset)
-            : read_halves(file, f16 ? from_f16 : from_bf16, tensor->values, count, offset);
+            : read_halves(file, f16 ? ELEMENT_F16 : ELEMENT_BF16, tensor->values, count, offset);
     if (!read) {
         fail(file, error, "%s cannot be read: the file has become shorter", label);
     }

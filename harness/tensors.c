@@ -431,14 +431,14 @@ static void weigh_row(const struct mha_mask *mask, size_t row, double *scores) {
 static void fill_from_scores(const struct problem *problem, const struct tensor *tensor,
                              size_t plane, size_t row, bool weights, double *scores) {
     const size_t heads = installed.shape.heads;
-    float *to = tensor_row(tensor, plane, row);
+    void *to = tensor_at(tensor, plane, row);
     score_row(&installed, plane / heads, plane % heads, row, scores);
     if (weights) {
         const struct mha_mask mask = problem_mask(problem, plane / heads);
         weigh_row(&mask, row, scores);
     }
     for (size_t c = 0; c < tensor->shape.cols; c++) {
-        to[c] = (float)scores[c];
+        tensor_store(tensor, to, c, scores[c]);
     }
 }
 
@@ -465,8 +465,11 @@ bool tensors_fill_rows(const struct op_driver *driver, const struct problem *pro
             fill_from_scores(problem, tensor, plane, r, source == SOURCE_WEIGHTS, scores);
         } else {
             const struct tensor_values *t = &installed.tensors[source - SOURCE_Q];
-            memcpy(tensor_row(tensor, plane, r), row_of(t, plane / t->heads, plane % t->heads, r),
-                   tensor->shape.cols * sizeof(float));
+            const float *from = row_of(t, plane / t->heads, plane % t->heads, r);
+            void *to = tensor_at(tensor, plane, r);
+            for (size_t c = 0; c < tensor->shape.cols; c++) {
+                tensor_store(tensor, to, c, (double)from[c]);
+            }
         }
     }
     free(scores);

@@ -63,6 +63,10 @@ static const struct isa_need needs[] = {
     {"avx512", MHA_COMPILED_avx512,
      F_AVX | F_FMA | F_F16C | F_AVX2 | F_AVX512F | F_AVX512BW | F_AVX512DQ | F_AVX512VL,
      XCR0_AVX512},
+    {"avx512bf16", MHA_COMPILED_avx512bf16,
+     F_AVX | F_FMA | F_F16C | F_AVX2 | F_AVX512F | F_AVX512BW | F_AVX512DQ | F_AVX512VL |
+         F_AVX512BF16,
+     XCR0_AVX512},
     {"neon", MHA_COMPILED_neon, F_ASIMD, 0},
 };
 

@@ -14,13 +14,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "widen.h"
+
 /// Computes C [rows, cols] = A [rows, depth] * panel [depth, nr], or C += that with `add`, and
-/// stores rows x cols elements. 1 <= rows <= mr, 1 <= cols <= nr. Strides in elements; A and C at
-/// any alignment, the panel at that of the ISA's vectors. Each element is one chain of fused
-/// multiply-adds in the order of depth, which `add` goes on with where C left it: the same bits
-/// whatever the tile that it falls into and however depth is cut.
+/// stores rows x cols elements. rows as the ISA's gemm_rows_fn gives them, 1 <= cols <= nr. Strides
+/// in elements; A and C at any alignment, the panel at that of the ISA's vectors. Each element is
+/// one chain of fused multiply-adds in the order of depth, which `add` goes on with where C left
+/// it: the same bits whatever the tile that it falls into and however depth is cut.
 typedef void gemm_tile_fn(size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride,
                           const float *panel, bool add, float *c, size_t c_stride);
+
+/// Picks the rows of the next tile, `cols` wide, out of `left`. At most mr where the tile is a
+/// whole panel wide; more where a panel's end leaves accumulators free, which would only add zeros.
+typedef size_t gemm_rows_fn(size_t left, size_t cols);
 
 /// Bytes of panels that all rows of a block pass before the next panels are touched: a quarter of a
 /// 32 KiB L1 data cache, which rows of A and C stream through as well.
@@ -34,8 +40,8 @@ typedef void gemm_tile_fn(size_t rows, size_t cols, size_t depth, const float *a
 /// C is loaded and stored seldom.
 #define GEMM_PANEL_BYTES ((size_t)16384)
 
-/// Floats of a cache line.
-#define GEMM_LINE_FLOATS ((size_t)16)
+/// Bytes of a cache line.
+#define GEMM_LINE_BYTES ((size_t)64)
 
 /// Gets the depth of all blocks but the last where depth is cut.
 static inline size_t gemm_block_depth(size_t nr) {
@@ -52,9 +58,9 @@ static inline size_t gemm_packed_count(size_t depth, size_t cols, size_t nr) {
     return (cols + nr - 1) / nr * nr * depth;
 }
 
-/// Picks the next tile's rows out of `left`: mr, but for the last two tiles of a block, which share
-/// their rows evenly. A tile of one or two rows has too few accumulators to hide the latency of a
-/// multiply-add.
+/// Picks the rows of the next whole tile out of `left`: mr, but for the last two tiles of a block,
+/// which share their rows evenly. A tile of one or two rows has too few accumulators to hide the
+/// latency of a multiply-add.
 static inline size_t gemm_tile_rows(size_t left, size_t mr) {
     if (left <= mr) {
         return left;
@@ -64,35 +70,55 @@ static inline size_t gemm_tile_rows(size_t left, size_t mr) {
 
 /// Fetches `rows` rows of A ahead of the tile that reads them: too many short runs for a hardware
 /// prefetcher, which sees one row's end as the end of it all.
-static inline void gemm_prefetch(size_t rows, size_t depth, const float *a, size_t a_stride) {
+static inline void gemm_prefetch(const enum widen_type type, size_t rows, size_t depth,
+                                 const void *a, size_t a_stride) {
     for (size_t r = 0; r < rows; r++) {
-        for (size_t p = 0; p < depth; p += GEMM_LINE_FLOATS) {
-            __builtin_prefetch(a + r * a_stride + p);
+        for (size_t p = 0; p < depth; p += GEMM_LINE_BYTES / widen_bytes(type)) {
+            __builtin_prefetch(widen_at(type, a, r * a_stride + p));
+        }
+    }
+}
+
+/// Gets the rows of A that pass all panels before the next ones are touched.
+static inline size_t gemm_row_block(size_t mr, size_t depth) {
+    const size_t tiles = GEMM_ROW_BLOCK_BYTES / (mr * sizeof(float) * depth);
+    return (tiles > 0 ? tiles : 1) * mr;
+}
+
+/// Computes the tiles of C [rows, cols] in the columns [first, last) of rows [top, bottom), `nr`
+/// wide or less.
+__attribute__((always_inline)) static inline void gemm_tiles(
+    gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t nr, size_t top, size_t bottom, size_t first,
+    size_t last, size_t depth, const float *a, size_t a_stride, const float *packed, bool add,
+    float *c, size_t c_stride) {
+    const size_t most = last - first < nr ? last - first : nr;
+    for (size_t row = top, height = 0; row < bottom && first < last; row += height) {
+        height = rows_of(bottom - row, most);
+        for (size_t col = first; col < last; col += nr) {
+            tile(height, most, depth, a + row * a_stride, a_stride, packed + col * depth, add,
+                 c + row * c_stride + col, c_stride);
         }
     }
 }
 
 /// Computes C [rows, cols] = A [rows, depth] * B, or C += that with `add`, B packed as above.
-/// `tile` is a constant where this is called.
-static inline void gemm_packed(gemm_tile_fn *tile, size_t mr, size_t nr, size_t rows, size_t cols,
-                               size_t depth, const float *a, size_t a_stride, const float *packed,
-                               bool add, float *c, size_t c_stride) {
-    const size_t tiles = GEMM_ROW_BLOCK_BYTES / (mr * sizeof(float) * depth);
+/// `tile` and `rows_of` are constants where this is called.
+static inline void gemm_packed(gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t mr, size_t nr,
+                               size_t rows, size_t cols, size_t depth, const float *a,
+                               size_t a_stride, const float *packed, bool add, float *c,
+                               size_t c_stride) {
     const size_t panels = GEMM_PANEL_GROUP_BYTES / (nr * sizeof(float) * depth);
-    const size_t block = (tiles > 0 ? tiles : 1) * mr;
+    const size_t block = gemm_row_block(mr, depth);
     const size_t group = (panels > 0 ? panels : 1) * nr;
     for (size_t top = 0; top < rows; top += block) {
         const size_t bottom = rows - top < block ? rows : top + block;
         for (size_t first = 0; first < cols; first += group) {
             const size_t last = cols - first < group ? cols : first + group;
-            for (size_t row = top, height = 0; row < bottom; row += height) {
-                height = gemm_tile_rows(bottom - row, mr);
-                for (size_t col = first; col < last; col += nr) {
-                    const size_t width = last - col < nr ? last - col : nr;
-                    tile(height, width, depth, a + row * a_stride, a_stride, packed + col * depth,
-                         add, c + row * c_stride + col, c_stride);
-                }
-            }
+            const size_t whole = first + (last - first) / nr * nr;
+            gemm_tiles(tile, rows_of, nr, top, bottom, first, whole, depth, a, a_stride, packed,
+                       add, c, c_stride);
+            gemm_tiles(tile, rows_of, nr, top, bottom, whole, last, depth, a, a_stride, packed, add,
+                       c, c_stride);
         }
     }
 }
@@ -112,12 +138,13 @@ static inline void gemm_pack_deep(gemm_pack_fn *pack, size_t nr, const float *b,
 
 /// Computes C [rows, cols] = A [rows, depth] * B for any depth, B packed by gemm_pack_deep(): a
 /// block of depth after the other is added to C, so that panels stay in L1 and a block of B in L2.
-static inline void gemm_packed_deep(gemm_tile_fn *tile, size_t mr, size_t nr, size_t rows,
-                                    size_t cols, size_t depth, const float *a, size_t a_stride,
-                                    const float *packed, float *c, size_t c_stride) {
+static inline void gemm_packed_deep(gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t mr, size_t nr,
+                                    size_t rows, size_t cols, size_t depth, const float *a,
+                                    size_t a_stride, const float *packed, float *c,
+                                    size_t c_stride) {
     for (size_t p = 0; p < depth; p += gemm_block_depth(nr)) {
-        gemm_packed(tile, mr, nr, rows, cols, gemm_depth_block(depth - p, nr), a + p, a_stride,
-                    packed + gemm_packed_count(p, cols, nr), p > 0, c, c_stride);
+        gemm_packed(tile, rows_of, mr, nr, rows, cols, gemm_depth_block(depth - p, nr), a + p,
+                    a_stride, packed + gemm_packed_count(p, cols, nr), p > 0, c, c_stride);
     }
 }
 

@@ -1,6 +1,7 @@
 /// The GEMM of the autovec variants: C that compilers vectorise well, the same source for every ISA
 /// level. Includers define the block, GEMM_ROWS by GEMM_COLS, so that its accumulators fit the
-/// registers.
+/// registers. They may define GEMM_ELEMENT, the type of the operands' elements, and GEMM_LOAD,
+/// which makes a float of one: then packers convert, and A goes through gemm_autovec_widen().
 ///
 /// Algorithm: B is packed into panels of GEMM_COLS columns as gemm.h has it. A block accumulates
 /// over depth in an array of constant bounds, which compilers unroll, vectorise along the columns
@@ -13,6 +14,26 @@
 #include <stddef.h>
 
 #include "gemm.h"
+
+#ifdef GEMM_ELEMENT
+enum { GEMM_NARROW = 1 };
+#else
+#define GEMM_ELEMENT float
+#define GEMM_LOAD(x) (x)
+enum { GEMM_NARROW = 0 };
+#endif
+
+/// Converts `rows` rows of `count` elements.
+static inline void gemm_autovec_widen(size_t rows, size_t count, const GEMM_ELEMENT *from,
+                                      size_t from_stride, float *to, size_t to_stride) {
+    for (size_t r = 0; r < rows; r++) {
+        const GEMM_ELEMENT *restrict row = from + r * from_stride;
+        float *restrict out = to + r * to_stride;
+        for (size_t i = 0; i < count; i++) {
+            out[i] = GEMM_LOAD(row[i]);
+        }
+    }
+}
 
 /// A block against a whole panel. Not inlined, so that its registers are its own: GCC 12 otherwise
 /// keeps sums in memory in some callers.
@@ -82,31 +103,32 @@ static void gemm_rows_by_panel(size_t rows, size_t cols, size_t depth, const flo
     }
 }
 
-/// gemm_pack_fn.
-static inline void gemm_autovec_pack(const float *b, size_t b_stride, size_t cols, size_t depth,
-                                     float *packed) {
+/// Packs B [depth, cols].
+static inline void gemm_autovec_pack(const GEMM_ELEMENT *b, size_t b_stride, size_t cols,
+                                     size_t depth, float *packed) {
     for (size_t first = 0; first < cols; first += GEMM_COLS) {
         const size_t width = cols - first < GEMM_COLS ? cols - first : GEMM_COLS;
         for (size_t i = 0; i < depth; i++) {
-            const float *restrict from = b + i * b_stride + first;
+            const GEMM_ELEMENT *restrict from = b + i * b_stride + first;
             float *restrict to = packed + first * depth + i * GEMM_COLS;
             for (size_t j = 0; j < GEMM_COLS; j++) {
-                to[j] = j < width ? from[j] : 0.0f;
+                to[j] = j < width ? GEMM_LOAD(from[j]) : 0.0f;
             }
         }
     }
 }
 
 /// Packs B = alpha * transpose(bt), bt [cols, depth]: what S = Q * K^T asks for.
-static inline void gemm_autovec_pack_transposed(const float *bt, size_t bt_stride, size_t cols,
-                                                size_t depth, float alpha, float *packed) {
+static inline void gemm_autovec_pack_transposed(const GEMM_ELEMENT *bt, size_t bt_stride,
+                                                size_t cols, size_t depth, float alpha,
+                                                float *packed) {
     for (size_t first = 0; first < cols; first += GEMM_COLS) {
         const size_t width = cols - first < GEMM_COLS ? cols - first : GEMM_COLS;
-        const float *restrict from = bt + first * bt_stride;
+        const GEMM_ELEMENT *restrict from = bt + first * bt_stride;
         float *restrict to = packed + first * depth;
         for (size_t j = 0; j < width; j++) {
             for (size_t i = 0; i < depth; i++) {
-                to[i * GEMM_COLS + j] = alpha * from[j * bt_stride + i];
+                to[i * GEMM_COLS + j] = alpha * GEMM_LOAD(from[j * bt_stride + i]);
             }
         }
         for (size_t j = width; j < GEMM_COLS; j++) {

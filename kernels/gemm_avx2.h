@@ -4,6 +4,7 @@
 /// Tile: 3 x 32, register blocking after Goto and van de Geijn for 16 registers: 12 accumulators
 /// (two multiply-adds a cycle of latency 4 need 8), 3 broadcasts of A, 1 of B; 7 loads feed 12
 /// multiply-adds, one fewer than at 6 x 16, and a row of the tile is two whole cache lines of C.
+/// The end of a panel has tiles of the same number of accumulators: 4 x 24, 6 x 16, 12 x 8.
 #ifndef MHA_GEMM_AVX2_H
 #define MHA_GEMM_AVX2_H
 
@@ -13,101 +14,142 @@
 
 #include "gemm.h"
 #include "vec_avx2.h"
+#include "widen_avx2.h"
 
-enum { GEMM_AVX2_MR = 3, GEMM_AVX2_NR = 32, GEMM_AVX2_VECTORS = GEMM_AVX2_NR / 8 };
+enum {
+    GEMM_AVX2_MR = 3,
+    GEMM_AVX2_NR = 32,
+    GEMM_AVX2_VECTORS = GEMM_AVX2_NR / 8,
+    GEMM_AVX2_ACCUMULATORS = GEMM_AVX2_MR * GEMM_AVX2_VECTORS,
+};
 
-/// One step of depth: sum[r][v] += a[r] * panel[v], for a number of rows that is a constant where
-/// it is called.
+/// Rows of the tile that fills the accumulators with `vectors` of 8 columns.
+static inline size_t gemm_avx2_height(size_t vectors) {
+    return (size_t)GEMM_AVX2_ACCUMULATORS / vectors;
+}
+
+/// gemm_rows_fn of this level.
+static inline size_t gemm_avx2_rows(size_t left, size_t cols) {
+    const size_t height = gemm_avx2_height((cols + 7) / 8);
+    return left >= height ? height : gemm_tile_rows(left, GEMM_AVX2_MR);
+}
+
+/// One step of depth: sum[r * vectors + v] += a[r] * panel[v], for numbers of rows and vectors that
+/// are constants where it is called.
 __attribute__((always_inline)) static inline void gemm_avx2_step(
-    const size_t rows, const float *a, size_t a_stride, const float *panel,
-    __m256 sum[GEMM_AVX2_MR][GEMM_AVX2_VECTORS]) {
-    __m256 x[GEMM_AVX2_MR];
-#pragma GCC unroll 3
-    for (size_t r = 0; r < GEMM_AVX2_MR && r < rows; r++) {
-        x[r] = _mm256_broadcast_ss(a + r * a_stride);
-    }
+    const size_t rows, const size_t vectors, const float *a, size_t a_stride, const float *panel,
+    __m256 sum[GEMM_AVX2_ACCUMULATORS]) {
+    // The fewer operands are held, the more pass by: registers are left for no more.
+    if (vectors > rows) {
+        __m256 x[GEMM_AVX2_ACCUMULATORS];
+#pragma GCC unroll 12
+        for (size_t r = 0; r < rows; r++) {
+            x[r] = _mm256_broadcast_ss(a + r * a_stride);
+        }
 #pragma GCC unroll 4
-    for (size_t v = 0; v < GEMM_AVX2_VECTORS; v++) {
-        const __m256 b = _mm256_load_ps(panel + v * 8);
-#pragma GCC unroll 3
-        for (size_t r = 0; r < GEMM_AVX2_MR && r < rows; r++) {
-            sum[r][v] = _mm256_fmadd_ps(x[r], b, sum[r][v]);
+        for (size_t v = 0; v < vectors; v++) {
+            const __m256 b = _mm256_load_ps(panel + v * 8);
+#pragma GCC unroll 12
+            for (size_t r = 0; r < rows; r++) {
+                sum[r * vectors + v] = _mm256_fmadd_ps(x[r], b, sum[r * vectors + v]);
+            }
+        }
+        return;
+    }
+    __m256 b[GEMM_AVX2_VECTORS];
+#pragma GCC unroll 4
+    for (size_t v = 0; v < vectors; v++) {
+        b[v] = _mm256_load_ps(panel + v * 8);
+    }
+#pragma GCC unroll 12
+    for (size_t r = 0; r < rows; r++) {
+        const __m256 x = _mm256_broadcast_ss(a + r * a_stride);
+#pragma GCC unroll 4
+        for (size_t v = 0; v < vectors; v++) {
+            sum[r * vectors + v] = _mm256_fmadd_ps(x, b[v], sum[r * vectors + v]);
         }
     }
 }
 
-/// The tile for a number of rows that is a constant where it is called.
-__attribute__((always_inline)) static inline void gemm_avx2_tile_of(const size_t rows, size_t cols,
-                                                                    size_t depth, const float *a,
-                                                                    size_t a_stride,
-                                                                    const float *panel, bool add,
-                                                                    float *c, size_t c_stride) {
-    __m256 sum[GEMM_AVX2_MR][GEMM_AVX2_VECTORS];
-#pragma GCC unroll 3
-    for (size_t r = 0; r < GEMM_AVX2_MR && r < rows; r++) {
+/// The tile for numbers of rows and vectors that are constants where it is called.
+__attribute__((always_inline)) static inline void gemm_avx2_tile_of(
+    const size_t rows, const size_t vectors, size_t cols, size_t depth, const float *a,
+    size_t a_stride, const float *panel, bool add, float *c, size_t c_stride) {
+    __m256 sum[GEMM_AVX2_ACCUMULATORS];
+    const bool whole = cols == vectors * 8;
+#pragma GCC unroll 12
+    for (size_t r = 0; r < rows; r++) {
 #pragma GCC unroll 4
-        for (size_t v = 0; v < GEMM_AVX2_VECTORS; v++) {
-            sum[r][v] = _mm256_setzero_ps();
-            if (add && cols == GEMM_AVX2_NR) {
-                sum[r][v] = _mm256_loadu_ps(c + r * c_stride + v * 8);
+        for (size_t v = 0; v < vectors; v++) {
+            sum[r * vectors + v] = _mm256_setzero_ps();
+            if (add && whole) {
+                sum[r * vectors + v] = _mm256_loadu_ps(c + r * c_stride + v * 8);
             } else if (add && cols > v * 8) {
                 const __m256i mask = vec_avx2_mask(cols - v * 8 < 8 ? cols - v * 8 : 8);
-                sum[r][v] = _mm256_maskload_ps(c + r * c_stride + v * 8, mask);
+                sum[r * vectors + v] = _mm256_maskload_ps(c + r * c_stride + v * 8, mask);
             }
         }
-        // The two lines that the row will be stored to arrive while the tile computes.
+        // The lines that the row will be stored to arrive while the tile computes.
         _mm_prefetch((const char *)(c + r * c_stride), _MM_HINT_T0);
         _mm_prefetch((const char *)(c + r * c_stride + cols - 1), _MM_HINT_T0);
     }
     size_t p = 0;
     for (; p + 2 <= depth; p += 2) {
-        gemm_avx2_step(rows, a, a_stride, panel, sum);
-        gemm_avx2_step(rows, a + 1, a_stride, panel + GEMM_AVX2_NR, sum);
+        gemm_avx2_step(rows, vectors, a, a_stride, panel, sum);
+        gemm_avx2_step(rows, vectors, a + 1, a_stride, panel + GEMM_AVX2_NR, sum);
         a += 2;
         panel += (size_t)2 * GEMM_AVX2_NR;
     }
     if (p < depth) {
-        gemm_avx2_step(rows, a, a_stride, panel, sum);
+        gemm_avx2_step(rows, vectors, a, a_stride, panel, sum);
     }
-    if (cols == GEMM_AVX2_NR) {
-#pragma GCC unroll 3
-        for (size_t r = 0; r < GEMM_AVX2_MR && r < rows; r++) {
+    if (whole) {
+#pragma GCC unroll 12
+        for (size_t r = 0; r < rows; r++) {
 #pragma GCC unroll 4
-            for (size_t v = 0; v < GEMM_AVX2_VECTORS; v++) {
-                _mm256_storeu_ps(c + r * c_stride + v * 8, sum[r][v]);
+            for (size_t v = 0; v < vectors; v++) {
+                _mm256_storeu_ps(c + r * c_stride + v * 8, sum[r * vectors + v]);
             }
         }
         return;
     }
 #pragma GCC unroll 4
-    for (size_t v = 0; v < GEMM_AVX2_VECTORS; v++) {
+    for (size_t v = 0; v < vectors; v++) {
         if (cols <= v * 8) {
             break;
         }
         const __m256i mask = vec_avx2_mask(cols - v * 8 < 8 ? cols - v * 8 : 8);
-#pragma GCC unroll 3
-        for (size_t r = 0; r < GEMM_AVX2_MR && r < rows; r++) {
-            _mm256_maskstore_ps(c + r * c_stride + v * 8, mask, sum[r][v]);
+#pragma GCC unroll 12
+        for (size_t r = 0; r < rows; r++) {
+            _mm256_maskstore_ps(c + r * c_stride + v * 8, mask, sum[r * vectors + v]);
         }
     }
 }
 
-/// gemm_tile_fn of this level. The panel is 32-byte aligned. Always inlined, so that what is
-/// constant where it is called is so in here.
-__attribute__((always_inline)) static inline void gemm_avx2_tile(size_t rows, size_t cols,
-                                                                 size_t depth, const float *a,
-                                                                 size_t a_stride,
-                                                                 const float *panel, bool add,
-                                                                 float *c, size_t c_stride) {
+/// gemm_tile_fn of this level. The panel is 32-byte aligned. Not inlined: among the loops around
+/// them, those in here would run out of registers for addresses.
+__attribute__((noinline, unused)) static void gemm_avx2_tile(size_t rows, size_t cols, size_t depth,
+                                                             const float *a, size_t a_stride,
+                                                             const float *panel, bool add, float *c,
+                                                             size_t c_stride) {
     switch (rows) {
         case 1:
-            gemm_avx2_tile_of(1, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx2_tile_of(1, 4, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 2:
-            gemm_avx2_tile_of(2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx2_tile_of(2, 4, cols, depth, a, a_stride, panel, add, c, c_stride);
+            break;
+        case GEMM_AVX2_MR:
+            gemm_avx2_tile_of(3, 4, cols, depth, a, a_stride, panel, add, c, c_stride);
+            break;
+        case 4:
+            gemm_avx2_tile_of(4, 3, cols, depth, a, a_stride, panel, add, c, c_stride);
+            break;
+        case 6:
+            gemm_avx2_tile_of(6, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         default:
-            gemm_avx2_tile_of(GEMM_AVX2_MR, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx2_tile_of(12, 1, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
     }
 }
@@ -211,13 +253,13 @@ static inline void gemm_avx2_pack(const float *b, size_t b_stride, size_t cols, 
     }
 }
 
-/// A slice of gemm_avx2_row(): `vectors` of 8 columns, a constant where it is called. `last` masks
-/// the last of them where `partial`.
-__attribute__((always_inline)) static inline void gemm_avx2_row_of(const size_t vectors,
-                                                                   const bool partial, __m256i last,
-                                                                   size_t depth, const float *a,
-                                                                   const float *b, size_t b_stride,
-                                                                   bool add, float *c) {
+/// A slice of gemm_avx2_row(): `vectors` of 8 columns, the last of which has `tail` where that is
+/// not 0; `type` and `vectors` are constants where it is called.
+__attribute__((always_inline)) static inline void gemm_avx2_row_of(
+    const enum widen_type type, const size_t vectors, const size_t tail, size_t depth,
+    const float *a, const void *b, size_t b_stride, bool add, float *c) {
+    const bool partial = tail > 0;
+    const __m256i last = vec_avx2_mask(tail);
     __m256 sum[8];
 #pragma GCC unroll 8
     for (size_t v = 0; v < 8 && v < vectors; v++) {
@@ -229,11 +271,12 @@ __attribute__((always_inline)) static inline void gemm_avx2_row_of(const size_t 
     }
     for (size_t p = 0; p < depth; p++) {
         const __m256 x = _mm256_broadcast_ss(a + p);
-        const float *row = b + p * b_stride;
+        const void *row = widen_at(type, b, p * b_stride);
 #pragma GCC unroll 8
         for (size_t v = 0; v < 8 && v < vectors; v++) {
-            const __m256 y = partial && v + 1 == vectors ? _mm256_maskload_ps(row + v * 8, last)
-                                                         : _mm256_loadu_ps(row + v * 8);
+            const __m256 y = partial && v + 1 == vectors
+                                 ? widen_avx2_tail(type, row, v * 8, tail, last)
+                                 : widen_avx2_load(type, row, v * 8);
             sum[v] = _mm256_fmadd_ps(x, y, sum[v]);
         }
     }
@@ -249,57 +292,64 @@ __attribute__((always_inline)) static inline void gemm_avx2_row_of(const size_t 
 
 /// Computes one row, C [cols] = A [depth] * B [depth, cols], or C += that with `add`, from a B that
 /// is not packed. The same bits as the tile's: 64 columns at a time, then 32, 8 and the rest.
-static inline void gemm_avx2_row(size_t cols, size_t depth, const float *a, const float *b,
-                                 size_t b_stride, bool add, float *c) {
-    const __m256i last = vec_avx2_mask(cols % 8);
+__attribute__((always_inline)) static inline void gemm_avx2_row(const enum widen_type type,
+                                                                size_t cols, size_t depth,
+                                                                const float *a, const void *b,
+                                                                size_t b_stride, bool add,
+                                                                float *c) {
     size_t col = 0;
     for (; col + 64 <= cols; col += 64) {
-        gemm_avx2_row_of(8, false, last, depth, a, b + col, b_stride, add, c + col);
+        gemm_avx2_row_of(type, 8, 0, depth, a, widen_at(type, b, col), b_stride, add, c + col);
     }
     if (col + 32 <= cols) {
-        gemm_avx2_row_of(4, false, last, depth, a, b + col, b_stride, add, c + col);
+        gemm_avx2_row_of(type, 4, 0, depth, a, widen_at(type, b, col), b_stride, add, c + col);
         col += 32;
     }
     for (; col + 8 <= cols; col += 8) {
-        gemm_avx2_row_of(1, false, last, depth, a, b + col, b_stride, add, c + col);
+        gemm_avx2_row_of(type, 1, 0, depth, a, widen_at(type, b, col), b_stride, add, c + col);
     }
     if (col < cols) {
-        gemm_avx2_row_of(1, true, last, depth, a, b + col, b_stride, add, c + col);
+        gemm_avx2_row_of(type, 1, cols - col, depth, a, widen_at(type, b, col), b_stride, add,
+                         c + col);
     }
 }
 
 /// Computes alpha times the products of one row with `count` rows of bt, none of them packed:
 /// c[j] = alpha * sum_p a[p] * bt[j][p]. `fetch` tells that bt is far away. Four rows at a time,
 /// each summed in 8 lanes.
-static inline void gemm_avx2_dots(size_t count, size_t depth, const float *a, const float *bt,
-                                  size_t bt_stride, float alpha, bool fetch, float *c) {
-    const __m256i last = vec_avx2_mask(depth % 8);
+__attribute__((always_inline)) static inline void gemm_avx2_dots(const enum widen_type type,
+                                                                 size_t count, size_t depth,
+                                                                 const float *a, const void *bt,
+                                                                 size_t bt_stride, float alpha,
+                                                                 bool fetch, float *c) {
+    const size_t tail = depth % 8;
+    const __m256i last = vec_avx2_mask(tail);
     for (size_t j = 0; j < count; j += 4) {
         const size_t rows = count - j < 4 ? count - j : 4;
-        const float *row[4];
+        const void *row[4];
         __m256 sum[4];
 #pragma GCC unroll 4
         for (size_t i = 0; i < 4; i++) {
-            row[i] = bt + (j + (i < rows ? i : 0)) * bt_stride;
+            row[i] = widen_at(type, bt, (j + (i < rows ? i : 0)) * bt_stride);
             sum[i] = _mm256_setzero_ps();
         }
         if (fetch && count - j >= 12) {
             // 4 rows at once are 4 streams, which a hardware prefetcher follows worse than one.
-            gemm_prefetch(4, depth, bt + (j + 8) * bt_stride, bt_stride);
+            gemm_prefetch(type, 4, depth, widen_at(type, bt, (j + 8) * bt_stride), bt_stride);
         }
         size_t p = 0;
         for (; p + 8 <= depth; p += 8) {
             const __m256 x = _mm256_loadu_ps(a + p);
 #pragma GCC unroll 4
             for (size_t i = 0; i < 4; i++) {
-                sum[i] = _mm256_fmadd_ps(x, _mm256_loadu_ps(row[i] + p), sum[i]);
+                sum[i] = _mm256_fmadd_ps(x, widen_avx2_load(type, row[i], p), sum[i]);
             }
         }
         if (p < depth) {
             const __m256 x = _mm256_maskload_ps(a + p, last);
 #pragma GCC unroll 4
             for (size_t i = 0; i < 4; i++) {
-                sum[i] = _mm256_fmadd_ps(x, _mm256_maskload_ps(row[i] + p, last), sum[i]);
+                sum[i] = _mm256_fmadd_ps(x, widen_avx2_tail(type, row[i], p, tail, last), sum[i]);
             }
         }
         const __m256 pairs =

@@ -2,7 +2,8 @@
 /// layout and the contract.
 ///
 /// Tile: 12 x 32, the shape of Goto and van de Geijn's register blocking for 32 registers: 24
-/// accumulators, 2 of B and the broadcasts of A; 14 loads feed 24 multiply-adds.
+/// accumulators, 2 of B and the broadcasts of A; 14 loads feed 24 multiply-adds. The end of a panel
+/// has tiles of 24 x 16.
 #ifndef MHA_GEMM_AVX512_H
 #define MHA_GEMM_AVX512_H
 
@@ -12,105 +13,166 @@
 
 #include "gemm.h"
 #include "vec_avx512.h"
+#include "widen_avx512.h"
 
-enum { GEMM_AVX512_MR = 12, GEMM_AVX512_NR = 32 };
+enum {
+    GEMM_AVX512_MR = 12,
+    GEMM_AVX512_NR = 32,
+    GEMM_AVX512_ACCUMULATORS = GEMM_AVX512_MR * GEMM_AVX512_NR / 16,
+};
 
-/// The tile for a number of rows that is a constant where it is called.
+/// What a step of a tile multiplies: floats, or pairs of bf16 (gemm_avx512bf16.h), with a last row
+/// of the panel that holds factors of the sums.
+enum gemm_avx512_step { GEMM_AVX512_FLOATS, GEMM_AVX512_PAIRS, GEMM_AVX512_SCALED_PAIRS };
+
+/// Gets sum + x * b, or sum + x_0 * b_0 + x_1 * b_1 of pairs.
+__attribute__((always_inline)) static inline __m512 gemm_avx512_multiply(
+    const enum gemm_avx512_step step, __m512 x, __m512 b, __m512 sum) {
+#ifdef GEMM_AVX512_HAS_PAIRS
+    if (step != GEMM_AVX512_FLOATS) {
+        return _mm512_dpbf16_ps(sum, (__m512bh)x, (__m512bh)b);
+    }
+#endif
+    (void)step;
+    return _mm512_fmadd_ps(x, b, sum);
+}
+
+/// gemm_rows_fn of this level.
+static inline size_t gemm_avx512_rows(size_t left, size_t cols) {
+    return cols <= 16 && left >= GEMM_AVX512_ACCUMULATORS ? GEMM_AVX512_ACCUMULATORS
+                                                          : gemm_tile_rows(left, GEMM_AVX512_MR);
+}
+
+/// Loads a row of a panel, or its first half.
+__attribute__((always_inline)) static inline void gemm_avx512_load(const size_t vectors,
+                                                                   const float *panel,
+                                                                   __m512 b[2]) {
+#pragma GCC unroll 2
+    for (size_t v = 0; v < vectors; v++) {
+        b[v] = _mm512_load_ps(panel + v * 16);
+    }
+}
+
+/// The tile for a step and numbers of rows and vectors that are constants where it is called.
 __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
-    const size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride,
-    const float *panel, bool add, float *c, size_t c_stride) {
-    const __mmask16 low = vec_avx512_mask(cols < 16 ? cols : 16);
-    const __mmask16 high = vec_avx512_mask(cols < 16 ? 0 : cols - 16);
-    __m512 sum[GEMM_AVX512_MR][2];
-#pragma GCC unroll 12
-    for (size_t r = 0; r < GEMM_AVX512_MR && r < rows; r++) {
-        sum[r][0] = _mm512_setzero_ps();
-        sum[r][1] = _mm512_setzero_ps();
-        if (add) {
-            sum[r][0] = _mm512_maskz_loadu_ps(low, c + r * c_stride);
-            if (cols > 16) {
-                sum[r][1] = _mm512_maskz_loadu_ps(high, c + r * c_stride + 16);
+    const enum gemm_avx512_step step, const size_t rows, const size_t vectors, size_t cols,
+    size_t depth, const float *a, size_t a_stride, const float *panel, bool add, float *c,
+    size_t c_stride) {
+    const __mmask16 mask[2] = {vec_avx512_mask(cols < 16 ? cols : 16),
+                               vec_avx512_mask(cols < 16 ? 0 : cols - 16)};
+    const size_t touched = cols <= 16 ? 1 : vectors;
+    __m512 sum[GEMM_AVX512_ACCUMULATORS];
+    __m512 b[2];
+#pragma GCC unroll 24
+    for (size_t r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+        for (size_t v = 0; v < vectors; v++) {
+            sum[r * vectors + v] = _mm512_setzero_ps();
+            if (add && v < touched) {
+                sum[r * vectors + v] = _mm512_maskz_loadu_ps(mask[v], c + r * c_stride + v * 16);
             }
         }
     }
-    for (size_t p = 0; p < depth; p++) {
-        const __m512 b0 = _mm512_load_ps(panel + p * GEMM_AVX512_NR);
-        const __m512 b1 = _mm512_load_ps(panel + p * GEMM_AVX512_NR + 16);
-#pragma GCC unroll 12
-        for (size_t r = 0; r < GEMM_AVX512_MR && r < rows; r++) {
+    const size_t products = step == GEMM_AVX512_SCALED_PAIRS ? depth - 1 : depth;
+    for (size_t p = 0; p < products; p++) {
+        gemm_avx512_load(vectors, panel + p * GEMM_AVX512_NR, b);
+#pragma GCC unroll 24
+        for (size_t r = 0; r < rows; r++) {
             const __m512 x = _mm512_set1_ps(a[r * a_stride + p]);
-            sum[r][0] = _mm512_fmadd_ps(x, b0, sum[r][0]);
-            sum[r][1] = _mm512_fmadd_ps(x, b1, sum[r][1]);
+#pragma GCC unroll 2
+            for (size_t v = 0; v < vectors; v++) {
+                sum[r * vectors + v] = gemm_avx512_multiply(step, x, b[v], sum[r * vectors + v]);
+            }
         }
     }
-    if (cols == GEMM_AVX512_NR) {
-#pragma GCC unroll 12
-        for (size_t r = 0; r < GEMM_AVX512_MR && r < rows; r++) {
-            _mm512_storeu_ps(c + r * c_stride, sum[r][0]);
-            _mm512_storeu_ps(c + r * c_stride + 16, sum[r][1]);
+    if (step == GEMM_AVX512_SCALED_PAIRS) {
+        gemm_avx512_load(vectors, panel + products * GEMM_AVX512_NR, b);
+#pragma GCC unroll 24
+        for (size_t r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+            for (size_t v = 0; v < vectors; v++) {
+                sum[r * vectors + v] = _mm512_mul_ps(sum[r * vectors + v], b[v]);
+            }
         }
-    } else {
-#pragma GCC unroll 12
-        for (size_t r = 0; r < GEMM_AVX512_MR && r < rows; r++) {
-            _mm512_mask_storeu_ps(c + r * c_stride, low, sum[r][0]);
-            if (cols > 16) {
-                _mm512_mask_storeu_ps(c + r * c_stride + 16, high, sum[r][1]);
+    }
+#pragma GCC unroll 24
+    for (size_t r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+        for (size_t v = 0; v < vectors; v++) {
+            if (cols == vectors * 16) {
+                _mm512_storeu_ps(c + r * c_stride + v * 16, sum[r * vectors + v]);
+            } else if (v < touched) {
+                _mm512_mask_storeu_ps(c + r * c_stride + v * 16, mask[v], sum[r * vectors + v]);
             }
         }
     }
 }
 
-/// gemm_tile_fn of this level. The panel is 64-byte aligned. Always inlined, so that what is
-/// constant where it is called is so in here.
-__attribute__((always_inline)) static inline void gemm_avx512_tile(size_t rows, size_t cols,
-                                                                   size_t depth, const float *a,
-                                                                   size_t a_stride,
-                                                                   const float *panel, bool add,
-                                                                   float *c, size_t c_stride) {
+/// The tile for a step that is a constant where it is called.
+__attribute__((always_inline)) static inline void gemm_avx512_tile_by(
+    const enum gemm_avx512_step step, size_t rows, size_t cols, size_t depth, const float *a,
+    size_t a_stride, const float *panel, bool add, float *c, size_t c_stride) {
 #if defined(MHA_SANITIZE_address) && defined(__clang__)
     // Twelve tiles with a check at every access take clang minutes: there one does for all. gcc's
     // sanitized build checks the twelve.
-    gemm_avx512_tile_of(rows, cols, depth, a, a_stride, panel, add, c, c_stride);
+    gemm_avx512_tile_of(step, rows, rows > GEMM_AVX512_MR ? 1 : 2, cols, depth, a, a_stride, panel,
+                        add, c, c_stride);
 #else
     switch (rows) {
         case 1:
-            gemm_avx512_tile_of(1, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, 1, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 2:
-            gemm_avx512_tile_of(2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, 2, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 3:
-            gemm_avx512_tile_of(3, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, 3, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 4:
-            gemm_avx512_tile_of(4, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, 4, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 5:
-            gemm_avx512_tile_of(5, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, 5, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 6:
-            gemm_avx512_tile_of(6, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, 6, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 7:
-            gemm_avx512_tile_of(7, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, 7, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 8:
-            gemm_avx512_tile_of(8, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, 8, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 9:
-            gemm_avx512_tile_of(9, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, 9, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 10:
-            gemm_avx512_tile_of(10, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, 10, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
             break;
         case 11:
-            gemm_avx512_tile_of(11, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, 11, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            break;
+        case GEMM_AVX512_ACCUMULATORS:
+            gemm_avx512_tile_of(step, GEMM_AVX512_ACCUMULATORS, 1, cols, depth, a, a_stride, panel,
+                                add, c, c_stride);
             break;
         default:
-            gemm_avx512_tile_of(GEMM_AVX512_MR, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, GEMM_AVX512_MR, 2, cols, depth, a, a_stride, panel, add, c,
+                                c_stride);
             break;
     }
 #endif
+}
+
+/// gemm_tile_fn of this level. The panel is 64-byte aligned. Not inlined: among the loops around
+/// them, those in here would run out of registers for addresses.
+__attribute__((noinline, unused)) static void gemm_avx512_tile(size_t rows, size_t cols,
+                                                               size_t depth, const float *a,
+                                                               size_t a_stride, const float *panel,
+                                                               bool add, float *c,
+                                                               size_t c_stride) {
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, rows, cols, depth, a, a_stride, panel, add, c,
+                        c_stride);
 }
 
 /// Loads the elements of `mask` of rows row, row + 4, row + 8, row + 12 into the four quarters;
@@ -149,10 +211,11 @@ static inline void gemm_avx512_transpose(const __m512 quad[4], __m512 column[4])
     column[3] = _mm512_shuffle_ps(t1, t3, _MM_SHUFFLE(3, 2, 3, 2));
 }
 
-/// Packs B = alpha * transpose(bt), bt [cols, depth] row-major at any alignment: what S = Q * K^T
-/// asks for. `packed` is 64-byte aligned and gemm_packed_count() long.
-static inline void gemm_avx512_pack_transposed(const float *bt, size_t bt_stride, size_t cols,
-                                               size_t depth, float alpha, float *packed) {
+/// Packs B = alpha * transpose(bt), bt [cols, depth] row-major at any alignment, or the bits of
+/// transpose(bt) as they are unless `scaled`, a constant where it is called.
+__attribute__((always_inline)) static inline void gemm_avx512_pack_transposed_by(
+    const bool scaled, const float *bt, size_t bt_stride, size_t cols, size_t depth, float alpha,
+    float *packed) {
     const __m512 factor = _mm512_set1_ps(alpha);
     // A panel is two halves of 16 columns.
     for (size_t first = 0; first < gemm_packed_count(1, cols, GEMM_AVX512_NR); first += 16) {
@@ -177,7 +240,7 @@ static inline void gemm_avx512_pack_transposed(const float *bt, size_t bt_stride
                 gemm_avx512_transpose(quad, column);
                 for (size_t j = 0; j < 4; j++) {
                     _mm512_store_ps(to + (p + j) * GEMM_AVX512_NR,
-                                    _mm512_mul_ps(column[j], factor));
+                                    scaled ? _mm512_mul_ps(column[j], factor) : column[j]);
                 }
             }
         }
@@ -189,10 +252,18 @@ static inline void gemm_avx512_pack_transposed(const float *bt, size_t bt_stride
             }
             gemm_avx512_transpose(quad, column);
             for (size_t j = 0; j < width; j++) {
-                _mm512_store_ps(to + (p + j) * GEMM_AVX512_NR, _mm512_mul_ps(column[j], factor));
+                _mm512_store_ps(to + (p + j) * GEMM_AVX512_NR,
+                                scaled ? _mm512_mul_ps(column[j], factor) : column[j]);
             }
         }
     }
+}
+
+/// Packs B = alpha * transpose(bt): what S = Q * K^T asks for. `packed` is 64-byte aligned and
+/// gemm_packed_count() long.
+static inline void gemm_avx512_pack_transposed(const float *bt, size_t bt_stride, size_t cols,
+                                               size_t depth, float alpha, float *packed) {
+    gemm_avx512_pack_transposed_by(true, bt, bt_stride, cols, depth, alpha, packed);
 }
 
 /// Packs B [depth, cols] at any alignment. `packed` is 64-byte aligned and gemm_packed_count()
@@ -220,13 +291,11 @@ static inline void gemm_avx512_pack(const float *b, size_t b_stride, size_t cols
     }
 }
 
-/// A slice of gemm_avx512_row(): `vectors` of 16 columns, a constant where it is called, the last
-/// of them under the mask `last`.
-__attribute__((always_inline)) static inline void gemm_avx512_row_of(const size_t vectors,
-                                                                     __mmask16 last, size_t depth,
-                                                                     const float *a, const float *b,
-                                                                     size_t b_stride, bool add,
-                                                                     float *c) {
+/// A slice of gemm_avx512_row(): `vectors` of 16 columns, the last of them under the mask `last`;
+/// `type` and `vectors` are constants where it is called.
+__attribute__((always_inline)) static inline void gemm_avx512_row_of(
+    const enum widen_type type, const size_t vectors, __mmask16 last, size_t depth, const float *a,
+    const void *b, size_t b_stride, bool add, float *c) {
     __m512 sum[8];
 #pragma GCC unroll 8
     for (size_t v = 0; v < 8 && v < vectors; v++) {
@@ -235,11 +304,11 @@ __attribute__((always_inline)) static inline void gemm_avx512_row_of(const size_
     }
     for (size_t p = 0; p < depth; p++) {
         const __m512 x = _mm512_set1_ps(a[p]);
-        const float *row = b + p * b_stride;
+        const void *row = widen_at(type, b, p * b_stride);
 #pragma GCC unroll 8
         for (size_t v = 0; v < 8 && v < vectors; v++) {
-            const __m512 y = v + 1 == vectors ? _mm512_maskz_loadu_ps(last, row + v * 16)
-                                              : _mm512_loadu_ps(row + v * 16);
+            const __m512 y = v + 1 == vectors ? widen_avx512_tail(type, row, v * 16, last)
+                                              : widen_avx512_load(type, row, v * 16);
             sum[v] = _mm512_fmadd_ps(x, y, sum[v]);
         }
     }
@@ -251,55 +320,63 @@ __attribute__((always_inline)) static inline void gemm_avx512_row_of(const size_
 
 /// Computes one row, C [cols] = A [depth] * B [depth, cols], or C += that with `add`, from a B that
 /// is not packed. The same bits as the tile's: 128 columns at a time, then 64 and 16.
-static inline void gemm_avx512_row(size_t cols, size_t depth, const float *a, const float *b,
-                                   size_t b_stride, bool add, float *c) {
+__attribute__((always_inline)) static inline void gemm_avx512_row(const enum widen_type type,
+                                                                  size_t cols, size_t depth,
+                                                                  const float *a, const void *b,
+                                                                  size_t b_stride, bool add,
+                                                                  float *c) {
     size_t col = 0;
     for (; col + 128 <= cols; col += 128) {
-        gemm_avx512_row_of(8, 0xffff, depth, a, b + col, b_stride, add, c + col);
+        gemm_avx512_row_of(type, 8, 0xffff, depth, a, widen_at(type, b, col), b_stride, add,
+                           c + col);
     }
     if (col + 64 <= cols) {
-        gemm_avx512_row_of(4, 0xffff, depth, a, b + col, b_stride, add, c + col);
+        gemm_avx512_row_of(type, 4, 0xffff, depth, a, widen_at(type, b, col), b_stride, add,
+                           c + col);
         col += 64;
     }
     for (; col < cols; col += 16) {
-        gemm_avx512_row_of(1, vec_avx512_mask(cols - col < 16 ? cols - col : 16), depth, a, b + col,
-                           b_stride, add, c + col);
+        gemm_avx512_row_of(type, 1, vec_avx512_mask(cols - col < 16 ? cols - col : 16), depth, a,
+                           widen_at(type, b, col), b_stride, add, c + col);
     }
 }
 
 /// Computes alpha times the products of one row with `count` rows of bt, none of them packed:
 /// c[j] = alpha * sum_p a[p] * bt[j][p]. `fetch` tells that bt is far away. Four rows at a time,
 /// each summed in 16 lanes.
-static inline void gemm_avx512_dots(size_t count, size_t depth, const float *a, const float *bt,
-                                    size_t bt_stride, float alpha, bool fetch, float *c) {
+__attribute__((always_inline)) static inline void gemm_avx512_dots(const enum widen_type type,
+                                                                   size_t count, size_t depth,
+                                                                   const float *a, const void *bt,
+                                                                   size_t bt_stride, float alpha,
+                                                                   bool fetch, float *c) {
     const __mmask16 last = vec_avx512_mask(depth % 16);
     for (size_t j = 0; j < count; j += 4) {
         const size_t rows = count - j < 4 ? count - j : 4;
-        const float *row[4];
+        const void *row[4];
         __m512 sum[4];
         __m256 half[4];
 #pragma GCC unroll 4
         for (size_t i = 0; i < 4; i++) {
-            row[i] = bt + (j + (i < rows ? i : 0)) * bt_stride;
+            row[i] = widen_at(type, bt, (j + (i < rows ? i : 0)) * bt_stride);
             sum[i] = _mm512_setzero_ps();
         }
         if (fetch && count - j >= 12) {
             // 4 rows at once are 4 streams, which a hardware prefetcher follows worse than one.
-            gemm_prefetch(4, depth, bt + (j + 8) * bt_stride, bt_stride);
+            gemm_prefetch(type, 4, depth, widen_at(type, bt, (j + 8) * bt_stride), bt_stride);
         }
         size_t p = 0;
         for (; p + 16 <= depth; p += 16) {
             const __m512 x = _mm512_loadu_ps(a + p);
 #pragma GCC unroll 4
             for (size_t i = 0; i < 4; i++) {
-                sum[i] = _mm512_fmadd_ps(x, _mm512_loadu_ps(row[i] + p), sum[i]);
+                sum[i] = _mm512_fmadd_ps(x, widen_avx512_load(type, row[i], p), sum[i]);
             }
         }
         if (p < depth) {
             const __m512 x = _mm512_maskz_loadu_ps(last, a + p);
 #pragma GCC unroll 4
             for (size_t i = 0; i < 4; i++) {
-                sum[i] = _mm512_fmadd_ps(x, _mm512_maskz_loadu_ps(last, row[i] + p), sum[i]);
+                sum[i] = _mm512_fmadd_ps(x, widen_avx512_tail(type, row[i], p, last), sum[i]);
             }
         }
 #pragma GCC unroll 4

@@ -13,8 +13,15 @@
 
 #include "gemm.h"
 #include "vec_neon.h"
+#include "widen_neon.h"
 
 enum { GEMM_NEON_MR = 8, GEMM_NEON_NR = 8 };
+
+/// gemm_rows_fn of this level.
+static inline size_t gemm_neon_rows(size_t left, size_t cols) {
+    (void)cols;  // at most one of two vectors goes unused
+    return gemm_tile_rows(left, GEMM_NEON_MR);
+}
 
 /// The tile for a number of rows that is a constant where it is called.
 __attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t rows, size_t cols,
@@ -103,13 +110,12 @@ __attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t
     }
 }
 
-/// gemm_tile_fn of this level. Always inlined, so that what is constant where it is
-/// called is so in here.
-__attribute__((always_inline)) static inline void gemm_neon_tile(size_t rows, size_t cols,
-                                                                 size_t depth, const float *a,
-                                                                 size_t a_stride,
-                                                                 const float *panel, bool add,
-                                                                 float *c, size_t c_stride) {
+/// gemm_tile_fn of this level. Not inlined: among the loops around them, those in here would
+/// run out of registers for addresses.
+__attribute__((noinline, unused)) static void gemm_neon_tile(size_t rows, size_t cols, size_t depth,
+                                                             const float *a, size_t a_stride,
+                                                             const float *panel, bool add, float *c,
+                                                             size_t c_stride) {
     switch (rows) {
         case 1:
             gemm_neon_tile_of(1, cols, depth, a, a_stride, panel, add, c, c_stride);
@@ -202,10 +208,12 @@ static inline void gemm_neon_pack(const float *b, size_t b_stride, size_t cols, 
     }
 }
 
-/// A slice of gemm_neon_row(): `vectors` of 4 columns, a constant where it is called.
-__attribute__((always_inline)) static inline void gemm_neon_row_of(const size_t vectors,
+/// A slice of gemm_neon_row(): `vectors` of 4 columns; that and `type` are constants where it is
+/// called.
+__attribute__((always_inline)) static inline void gemm_neon_row_of(const enum widen_type type,
+                                                                   const size_t vectors,
                                                                    size_t depth, const float *a,
-                                                                   const float *b, size_t b_stride,
+                                                                   const void *b, size_t b_stride,
                                                                    bool add, float *c) {
     float32x4_t sum[16];
 #pragma GCC unroll 16
@@ -214,10 +222,10 @@ __attribute__((always_inline)) static inline void gemm_neon_row_of(const size_t 
     }
     for (size_t p = 0; p < depth; p++) {
         const float32x4_t x = vld1q_dup_f32(a + p);
-        const float *row = b + p * b_stride;
+        const void *row = widen_at(type, b, p * b_stride);
 #pragma GCC unroll 16
         for (size_t v = 0; v < 16 && v < vectors; v++) {
-            sum[v] = vfmaq_f32(sum[v], vld1q_f32(row + v * 4), x);
+            sum[v] = vfmaq_f32(sum[v], widen_neon_load(type, row, v * 4), x);
         }
     }
 #pragma GCC unroll 16
@@ -228,22 +236,25 @@ __attribute__((always_inline)) static inline void gemm_neon_row_of(const size_t 
 
 /// Computes one row, C [cols] = A [depth] * B [depth, cols], or C += that with `add`, from a B that
 /// is not packed. The same bits as the tile's: 64 columns at a time, then 16, 4 and the rest.
-static inline void gemm_neon_row(size_t cols, size_t depth, const float *a, const float *b,
-                                 size_t b_stride, bool add, float *c) {
+__attribute__((always_inline)) static inline void gemm_neon_row(const enum widen_type type,
+                                                                size_t cols, size_t depth,
+                                                                const float *a, const void *b,
+                                                                size_t b_stride, bool add,
+                                                                float *c) {
     size_t col = 0;
     for (; col + 64 <= cols; col += 64) {
-        gemm_neon_row_of(16, depth, a, b + col, b_stride, add, c + col);
+        gemm_neon_row_of(type, 16, depth, a, widen_at(type, b, col), b_stride, add, c + col);
     }
     for (; col + 16 <= cols; col += 16) {
-        gemm_neon_row_of(4, depth, a, b + col, b_stride, add, c + col);
+        gemm_neon_row_of(type, 4, depth, a, widen_at(type, b, col), b_stride, add, c + col);
     }
     for (; col + 4 <= cols; col += 4) {
-        gemm_neon_row_of(1, depth, a, b + col, b_stride, add, c + col);
+        gemm_neon_row_of(type, 1, depth, a, widen_at(type, b, col), b_stride, add, c + col);
     }
     if (col < cols) {
         float32x4_t sum = vec_neon_load_tail(c + col, add ? cols - col : 0, 0.0f);
         for (size_t p = 0; p < depth; p++) {
-            const float32x4_t y = vec_neon_load_tail(b + p * b_stride + col, cols - col, 0.0f);
+            const float32x4_t y = widen_neon_tail(type, b, p * b_stride + col, cols - col);
             sum = vfmaq_f32(sum, y, vld1q_dup_f32(a + p));
         }
         vec_neon_store_tail(c + col, sum, cols - col);
@@ -253,34 +264,37 @@ static inline void gemm_neon_row(size_t cols, size_t depth, const float *a, cons
 /// Computes alpha times the products of one row with `count` rows of bt, none of them packed:
 /// c[j] = alpha * sum_p a[p] * bt[j][p]. `fetch` tells that bt is far away. Eight rows at a time,
 /// each summed in 4 lanes.
-static inline void gemm_neon_dots(size_t count, size_t depth, const float *a, const float *bt,
-                                  size_t bt_stride, float alpha, bool fetch, float *c) {
+__attribute__((always_inline)) static inline void gemm_neon_dots(const enum widen_type type,
+                                                                 size_t count, size_t depth,
+                                                                 const float *a, const void *bt,
+                                                                 size_t bt_stride, float alpha,
+                                                                 bool fetch, float *c) {
     for (size_t j = 0; j < count; j += 8) {
         const size_t rows = count - j < 8 ? count - j : 8;
-        const float *row[8];
+        const void *row[8];
         float32x4_t sum[8];
 #pragma GCC unroll 8
         for (size_t i = 0; i < 8; i++) {
-            row[i] = bt + (j + (i < rows ? i : 0)) * bt_stride;
+            row[i] = widen_at(type, bt, (j + (i < rows ? i : 0)) * bt_stride);
             sum[i] = vdupq_n_f32(0.0f);
         }
         if (fetch && count - j >= 24) {
             // 8 rows at once are 8 streams, which a hardware prefetcher follows worse than one.
-            gemm_prefetch(8, depth, bt + (j + 16) * bt_stride, bt_stride);
+            gemm_prefetch(type, 8, depth, widen_at(type, bt, (j + 16) * bt_stride), bt_stride);
         }
         size_t p = 0;
         for (; p + 4 <= depth; p += 4) {
             const float32x4_t x = vld1q_f32(a + p);
 #pragma GCC unroll 8
             for (size_t i = 0; i < 8; i++) {
-                sum[i] = vfmaq_f32(sum[i], x, vld1q_f32(row[i] + p));
+                sum[i] = vfmaq_f32(sum[i], x, widen_neon_load(type, row[i], p));
             }
         }
         if (p < depth) {
             const float32x4_t x = vec_neon_load_tail(a + p, depth - p, 0.0f);
 #pragma GCC unroll 8
             for (size_t i = 0; i < 8; i++) {
-                sum[i] = vfmaq_f32(sum[i], x, vec_neon_load_tail(row[i] + p, depth - p, 0.0f));
+                sum[i] = vfmaq_f32(sum[i], x, widen_neon_tail(type, row[i], p, depth - p));
             }
         }
 #pragma GCC unroll 2

@@ -31,6 +31,7 @@ mha_isa(avx2 "${MHA_X86}" -mavx2 -mfma -mf16c)
 # 512-bit vectors are asked for by name, since compilers prefer 256 bits on CPUs that once throttled.
 mha_isa(avx512 "${MHA_X86}" -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c
         -mprefer-vector-width=512)
+mha_isa(avx512bf16 "${MHA_X86}" ${MHA_FLAGS_avx512} -mavx512bf16)
 mha_isa(neon "${MHA_ARM}" -march=armv8-a)
 
 # What files tagged `autovec` get on top: the licence that a programmer gives a vectoriser.

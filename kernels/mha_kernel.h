@@ -13,7 +13,9 @@
 ///   - It returns with the processor as it found it: callee-saved registers, rounding mode and the
 ///   other control bits; on x86 with the upper halves of the vector registers clear (vzeroupper).
 ///   - `const void *` tensors hold elements of the descriptor's dtype; results are float unless
-///   said otherwise.
+///   said otherwise. "f32" is float, "f16" IEEE binary16, "bf16" the upper half of a float, both at
+///   any multiple of two bytes; sums are float. f16's denormals are numbers like others: as floats
+///   they are normal.
 ///   - Zero rows or columns are a no-op.
 ///   - Results and inputs below the smallest normal (2^-126 for f32) may be flushed to zero.
 #ifndef MHA_KERNEL_H
@@ -442,8 +444,8 @@ enum mha_kernel_flags {
 struct mha_kernel {
     const char *name;   ///< <op>_<dtype>_<isa>_<tag>: file, symbol and string alike.
     const char *op;     ///< "softmax", "qk", ...
-    const char *dtype;  ///< "f32", ...
-    const char *isa;    ///< "scalar", "avx2", "avx512", "neon", ...: what the CPU must have.
+    const char *dtype;  ///< "f32"; qk and pv also "bf16", "f16"; peak also "bf16".
+    const char *isa;    ///< "scalar", "avx2", "avx512bf16", "neon", ...: what the CPU must have.
     const char *tag;    ///< Algorithm and tile; a peer's library; "autovec" for the compiler's own.
     const char *summary;  ///< One line for `mhabench list`.
     union mha_run run;

@@ -1,5 +1,6 @@
 /// The projections over the packed GEMM of one ISA: packed_bytes(), pack() and run() of the
-/// hand-written variants of both ops. Includers define PROJ_TILE, PROJ_MR, PROJ_NR and PROJ_PACK.
+/// hand-written variants of both ops. Includers define PROJ_TILE, PROJ_ROWS, PROJ_MR, PROJ_NR and
+/// PROJ_PACK.
 ///
 /// Algorithm: a piece of w is packed once into panels of PROJ_NR columns, cut into blocks of depth
 /// (Goto and van de Geijn 2008); a product then is computed block by block, each added to y.
@@ -24,6 +25,6 @@ static void pack(const struct mha_proj_args *args, void *packed) {
 
 static void run(const struct mha_proj_args *args, void *workspace) {
     (void)workspace;
-    gemm_packed_deep(PROJ_TILE, PROJ_MR, PROJ_NR, args->rows, args->cols, args->depth, args->x,
-                     args->x_stride, args->packed, args->y, args->y_stride);
+    gemm_packed_deep(PROJ_TILE, PROJ_ROWS, PROJ_MR, PROJ_NR, args->rows, args->cols, args->depth,
+                     args->x, args->x_stride, args->packed, args->y, args->y_stride);
 }

@@ -306,7 +306,9 @@ static void wrong_words(void **state) {
         REFUSED(COMMAND_RUN, "--preset foo", "--preset 'foo'", preset_get(i)->name);
     }
     REFUSED(COMMAND_RUN, "--preset gtp3", "--preset 'gtp3'", "did you mean 'gpt3'?");
-    REFUSED(COMMAND_RUN, "--dtype f16", "--dtype 'f16'", "f32");
+    REFUSED(COMMAND_RUN, "--dtype f64", "--dtype 'f64'", "f32, bf16, f16");
+    REFUSED(COMMAND_RUN, "--op softmax --dtype bf16", "--op 'softmax'", "--dtype 'bf16'", "f32");
+    REFUSED(COMMAND_RUN, "--op qk --op mha --dtype f16", "--op 'mha'", "--dtype 'f16'", "f32");
     REFUSED(COMMAND_RUN, "--cache warm", "--cache 'warm'", "hot", "cold");
     REFUSED(COMMAND_RUN, "--mask foo", "--mask 'foo'", "none, causal, lengths, window:N");
     REFUSED(COMMAND_RUN, "--mask casual", "--mask 'casual'", "did you mean 'causal'?");
@@ -795,8 +797,8 @@ static void presets_expand(void **state) {
 static void edge_preset_is_hostile(void **state) {
     (void)state;
     struct outcome o, same;
-    assert_accepted(&o, COMMAND_CHECK, "--op qk");
-    assert_accepted(&same, COMMAND_CHECK, "--op qk --preset edge");
+    assert_accepted(&o, COMMAND_CHECK, "--op qk --dtype f32");
+    assert_accepted(&same, COMMAND_CHECK, "--op qk --dtype f32 --preset edge");
     assert_int_equal(o.selection.count, same.selection.count);
     assert_true(o.selection.count >= 20 && o.selection.count <= 40);
     bool wanted[] = {false, false, false, false, false, false, false};
@@ -848,9 +850,26 @@ static void axes_replace_the_presets(void **state) {
     const struct problem gpt3 = {.op = "qk", .dtype = "f32", .shape = {1, 96, 96, 512, 512, 128}};
     assert_true(problem_equal(&o.selection.problems[0], &gpt3));
     done(&o);
+    // A check is of every dtype that the op takes.
     assert_accepted(&o, COMMAND_CHECK, "--op qk --batch 1 --heads 8 --head-dim 64 --seq 512");
-    assert_int_equal(o.selection.count, 1);
+    assert_int_equal(o.selection.count, 3);
     assert_int_equal(o.selection.problems[0].shape.kv_heads, 8);
+    assert_string_equal(o.selection.problems[0].dtype, "f32");
+    assert_string_equal(o.selection.problems[1].dtype, "bf16");
+    assert_string_equal(o.selection.problems[2].dtype, "f16");
+    done(&o);
+    assert_accepted(&o, COMMAND_CHECK, "--op softmax --batch 1 --heads 8 --seq 512 --mask none");
+    assert_int_equal(o.selection.count, 1);
+    done(&o);
+    assert_accepted(&o, COMMAND_RUN, "--op qk --heads 8 --head-dim 64 --seq 512 --dtype bf16,f32");
+    assert_int_equal(o.selection.count, 2);
+    done(&o);
+    // Of all ops those that take it.
+    assert_accepted(&o, COMMAND_RUN, "--dtype f16 --heads 8 --head-dim 64 --seq 512 --mask none");
+    for (size_t i = 0; i < o.selection.count; i++) {
+        assert_string_equal(o.selection.problems[i].dtype, "f16");
+        assert_true(op_takes(op_find(o.selection.problems[i].op), ELEMENT_F16));
+    }
     done(&o);
     // --seq pairs; --seq-q and --seq-kv multiply.
     assert_accepted(&o, COMMAND_RUN, "--op qk --preset gpt3 --seq 5,7");

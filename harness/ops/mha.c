@@ -222,7 +222,7 @@ static struct tensor by_sequence(const struct composing *c, const struct tensor 
     view.shape.planes = c->problem->shape.batch;
     view.shape.rows = c->problem->shape.seq_q;
     view.shape.cols = cols;
-    view.data += first;
+    view.data = (float *)view.data + first;
     view.plane_stride = view.shape.rows * view.row_stride;
     return view;
 }
@@ -231,7 +231,7 @@ static struct tensor by_sequence(const struct composing *c, const struct tensor 
 static struct tensor behind_past(const struct composing *c, const struct tensor *all) {
     struct tensor view = *all;
     view.shape.rows = c->problem->shape.seq_q;
-    view.data += mha_past(c->problem) * view.row_stride;
+    view.data = tensor_row(&view, 0, mha_past(c->problem));
     return view;
 }
 

@@ -82,6 +82,7 @@ const struct op_driver op_peak = {
     .rank = 900,
     .ceiling = true,
     .compute = true,
+    .elements = 1u << ELEMENT_F32 | 1u << ELEMENT_BF16,
     .mix = "copy",
     .compare = COMPARE_BITS,
     .classes = classes,

@@ -1,6 +1,8 @@
 /// pv: the values of the keys that a query sees, weighted and summed, per head.
 #include <math.h>
+#include <stdlib.h>
 
+#include "diag.h"
 #include "op.h"
 
 static void normalise(struct problem *problem) {
@@ -14,13 +16,18 @@ static size_t group(const struct problem *problem) {
 static size_t tensors(const struct problem *problem, struct tensor_shape shapes[OP_TENSORS_MAX]) {
     const struct mha_shape *s = &problem->shape;
     const size_t heads = s->batch * s->heads;
-    shapes[0] = (struct tensor_shape){
-        .name = "p", .role = TENSOR_INPUT, .planes = heads, .rows = s->seq_q, .cols = s->seq_kv};
+    shapes[0] = (struct tensor_shape){.name = "p",
+                                      .role = TENSOR_INPUT,
+                                      .planes = heads,
+                                      .rows = s->seq_q,
+                                      .cols = s->seq_kv,
+                                      .element = problem_element(problem)};
     shapes[1] = (struct tensor_shape){.name = "v",
                                       .role = TENSOR_INPUT,
                                       .planes = s->batch * s->kv_heads,
                                       .rows = s->seq_kv,
-                                      .cols = s->head_dim};
+                                      .cols = s->head_dim,
+                                      .element = problem_element(problem)};
     shapes[2] = (struct tensor_shape){
         .name = "o", .role = TENSOR_OUTPUT, .planes = heads, .rows = s->seq_q, .cols = s->head_dim};
     return 3;
@@ -41,10 +48,10 @@ static void item_args(const struct problem *problem, const struct tensor *t,
         .seq_kv = problem->shape.seq_kv,
         .head_dim = problem->shape.head_dim,
         .mask = problem_mask(problem, item->plane / problem->shape.kv_heads),
-        .p = tensor_row(&t[0], first_head, item->first_row),
+        .p = tensor_at(&t[0], first_head, item->first_row),
         .p_head_stride = t[0].plane_stride,
         .p_stride = t[0].row_stride,
-        .v = tensor_row(&t[1], item->plane, 0),
+        .v = tensor_at(&t[1], item->plane, 0),
         .v_stride = t[1].row_stride,
         .o = tensor_row(&t[2], first_head, item->first_row),
         .o_head_stride = t[2].plane_stride,
@@ -71,6 +78,9 @@ static void attach(union mha_args *args, const void *packed, const void *state) 
 /// sum, p_j or v_ji below 2^-126 may be flushed; each flush costs at most 2^-126 times its
 /// cofactor. The oracle's own double sum adds n 2^-53 of the same magnitude. Without a visible key
 /// the result is zero, and the bound the 2^-126 that every bound has.
+///
+/// bf16 and f16 change nothing, as in qk: p_j and v_ji are taken as they are stored, products are
+/// exact, and each of vdpbf16ps's two multiply-adds is one of the n.
 static void oracle_row(const struct problem *problem, const struct tensor *t, size_t plane,
                        size_t row, double *want, double *bound) {
     const size_t dim = problem->shape.head_dim;
@@ -78,7 +88,9 @@ static void oracle_row(const struct problem *problem, const struct tensor *t, si
     const struct mha_span span = mha_row_span(&mask, row);
     const double n = (double)(span.end - span.begin);
     const double gamma = n * 0x1p-24 / (1 - n * 0x1p-24) + n * 0x1p-53;
-    const float *p = tensor_row(&t[0], plane, row);
+    const size_t keys = problem->shape.seq_kv;
+    float *scratch = diag_alloc(calloc(keys + dim, sizeof(*scratch)));
+    const float *p = tensor_floats(&t[0], plane, row, scratch);
     double p_sum = 0;
     for (size_t j = span.begin; j < span.end; j++) {
         p_sum += fabs((double)p[j]);
@@ -88,7 +100,7 @@ static void oracle_row(const struct problem *problem, const struct tensor *t, si
         bound[i] = 0x1p-126 * (1 + 2 * n + p_sum);
     }
     for (size_t j = span.begin; j < span.end; j++) {
-        const float *v = tensor_row(&t[1], plane / group(problem), j);
+        const float *v = tensor_floats(&t[1], plane / group(problem), j, scratch + keys);
         const double weight = (double)p[j];
         for (size_t i = 0; i < dim; i++) {
             const double product = weight * (double)v[i];
@@ -99,6 +111,7 @@ static void oracle_row(const struct problem *problem, const struct tensor *t, si
     for (size_t i = 0; i < dim; i++) {
         bound[i] = isfinite(want[i]) ? bound[i] : 0x1p-126;
     }
+    free(scratch);
 }
 
 /// Pairs of a query and a key that it sees, over all sequences of the batch, of one head.
@@ -139,8 +152,9 @@ static double flops(const struct problem *problem) {
 static void bytes(const struct problem *problem, double *read, double *written) {
     const struct mha_shape *s = &problem->shape;
     const double dim = (double)s->head_dim;
-    *read = 4 * (visible(problem) * (double)s->heads +
-                 values_seen(problem) * (double)s->kv_heads * dim);
+    const double element = (double)element_bytes(problem_element(problem));
+    *read = element * (visible(problem) * (double)s->heads +
+                       values_seen(problem) * (double)s->kv_heads * dim);
     *written = 4 * (double)(s->batch * s->heads) * (double)s->seq_q * dim;
 }
 
@@ -153,6 +167,7 @@ const struct op_driver op_pv = {
     .rank = 70,
     .has_mask = true,
     .compute = true,
+    .elements = 1u << ELEMENT_F32 | 1u << ELEMENT_BF16 | 1u << ELEMENT_F16,
     .axes = OP_AXIS_SEQ_Q | OP_AXIS_SEQ_KV | OP_AXIS_HEAD_DIM,
     .mix = "read",
     .compare = COMPARE_BOUND,

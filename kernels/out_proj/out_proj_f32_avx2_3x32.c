@@ -4,6 +4,7 @@
 #include "gemm_avx2.h"
 
 #define PROJ_TILE gemm_avx2_tile
+#define PROJ_ROWS gemm_avx2_rows
 #define PROJ_MR GEMM_AVX2_MR
 #define PROJ_NR GEMM_AVX2_NR
 #define PROJ_PACK gemm_avx2_pack

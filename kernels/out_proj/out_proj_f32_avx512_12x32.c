@@ -4,6 +4,7 @@
 #include "gemm_avx512.h"
 
 #define PROJ_TILE gemm_avx512_tile
+#define PROJ_ROWS gemm_avx512_rows
 #define PROJ_MR GEMM_AVX512_MR
 #define PROJ_NR GEMM_AVX512_NR
 #define PROJ_PACK gemm_avx512_pack

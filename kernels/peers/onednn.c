@@ -21,6 +21,7 @@
 /// Level that the library is held to, by the ISA word of the module.
 #define LEVEL_avx2 dnnl_cpu_isa_avx2
 #define LEVEL_avx512 dnnl_cpu_isa_avx512_core
+#define LEVEL_avx512bf16 dnnl_cpu_isa_avx512_core_bf16
 #define LEVEL_(isa) LEVEL_##isa
 #define LEVEL(isa) LEVEL_(isa)
 
@@ -126,7 +127,7 @@ enum kind { KIND_PRODUCT, KIND_PACK, KIND_SOFTMAX, KIND_COPY };
 /// What a primitive is made for: its kind, then sizes, strides and flags in an order of the kind's.
 /// Every word is set, so that two keys can be compared as memory.
 struct key {
-    size_t word[10];
+    size_t word[11];
 };
 
 enum { ARGUMENTS_MAX = 3, SCRATCH = ARGUMENTS_MAX, BUCKETS = 256 };
@@ -194,12 +195,17 @@ static size_t bucket_of(const struct key *key) {
     return hash >> 56;
 }
 
-static dnnl_memory_desc_t matrix(size_t rows, size_t cols, size_t row_stride, size_t col_stride) {
+static dnnl_memory_desc_t matrix_of(dnnl_data_type_t type, size_t rows, size_t cols,
+                                    size_t row_stride, size_t col_stride) {
     dnnl_memory_desc_t layout = {0};
     const dnnl_dims_t dims = {(dnnl_dim_t)rows, (dnnl_dim_t)cols};
     const dnnl_dims_t strides = {(dnnl_dim_t)row_stride, (dnnl_dim_t)col_stride};
-    dnnl.memory_desc_init_by_strides(&layout, 2, dims, dnnl_f32, strides);
+    dnnl.memory_desc_init_by_strides(&layout, 2, dims, type, strides);
     return layout;
+}
+
+static dnnl_memory_desc_t matrix(size_t rows, size_t cols, size_t row_stride, size_t col_stride) {
+    return matrix_of(dnnl_f32, rows, cols, row_stride, col_stride);
 }
 
 /// Gets the layout that the library prefers for a right factor. It follows from the factor's own
@@ -409,18 +415,19 @@ static void execute(struct primitive *p, const void *const *pointers) {
 static struct primitive *product_primitive(void *state, const struct product *product) {
     uint32_t factor;
     memcpy(&factor, &product->factor, sizeof(factor));
-    struct primitive wanted = {
-        .key = {{KIND_PRODUCT, product->rows, product->cols, product->depth, product->a_stride,
-                 product->b_stride, product->c_stride, product->b_is, product->add, factor}}};
+    struct primitive wanted = {.key = {{KIND_PRODUCT, product->rows, product->cols, product->depth,
+                                        product->a_stride, product->b_stride, product->c_stride,
+                                        product->b_is, product->add, factor, product->bf16}}};
     struct primitive *p = find(state, &wanted.key);
     if (p) {
         return p;
     }
-    wanted.layout[0] = matrix(product->rows, product->depth, product->a_stride, 1);
+    const dnnl_data_type_t type = product->bf16 ? dnnl_bf16 : dnnl_f32;
+    wanted.layout[0] = matrix_of(type, product->rows, product->depth, product->a_stride, 1);
     wanted.layout[1] = product->b_is == B_PACKED ? packed_layout(product->depth, product->cols)
                        : product->b_is == B_TRANSPOSED
-                           ? matrix(product->depth, product->cols, 1, product->b_stride)
-                           : matrix(product->depth, product->cols, product->b_stride, 1);
+                           ? matrix_of(type, product->depth, product->cols, 1, product->b_stride)
+                           : matrix_of(type, product->depth, product->cols, product->b_stride, 1);
     wanted.layout[2] = matrix(product->rows, product->cols, product->c_stride, 1);
     return add_primitive(state, &wanted, product->factor, product->add);
 }

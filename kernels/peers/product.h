@@ -15,7 +15,8 @@ enum product_b {
     B_PACKED,      ///< As product_pack() wrote it.
 };
 
-/// c = factor * a * b, or c += a * b; row-major.
+/// c = factor * a * b, or c += a * b; row-major. With `bf16` a and b hold such elements and strides
+/// count them; only for a library that says so.
 struct product {
     size_t rows;   ///< Of a and c.
     size_t cols;   ///< Of b and c.
@@ -29,6 +30,7 @@ struct product {
     size_t c_stride;
     float factor;  ///< 1 with `add`.
     bool add;
+    bool bf16;
 };
 
 /// Tells whether the library runs at the ISA level of the module's name, which is looked at once,

@@ -1,9 +1,15 @@
-/// qk by a library's matrix product: S = scale * Q * K^T, one product per head over K as it lies.
-/// Error: that of the product, see the library's .c.
+/// qk by a library's matrix product: S = scale * Q * K^T, one product per head over K as it lies,
+/// of floats or, with PEER_BF16, of bf16. Error: that of the product, see the library's .c.
 #include <math.h>
 
 #include "mha_kernel.h"
 #include "peer_name.h"
+
+#ifdef PEER_BF16
+enum { ELEMENT_BYTES = sizeof(uint16_t), IS_BF16 = 1 };
+#else
+enum { ELEMENT_BYTES = sizeof(float), IS_BF16 = 0 };
+#endif
 
 static void run(const struct mha_qk_args *args, void *workspace) {
     (void)workspace;
@@ -12,7 +18,7 @@ static void run(const struct mha_qk_args *args, void *workspace) {
             .rows = args->rows,
             .cols = args->seq_kv,
             .depth = args->head_dim,
-            .a = (const float *)args->q + h * args->q_head_stride,
+            .a = (const void *)((const char *)args->q + ELEMENT_BYTES * h * args->q_head_stride),
             .a_stride = args->q_stride,
             .b = args->k,
             .b_stride = args->k_stride,
@@ -20,6 +26,7 @@ static void run(const struct mha_qk_args *args, void *workspace) {
             .c = args->s + h * args->s_head_stride,
             .c_stride = args->s_stride,
             .factor = args->scale,
+            .bf16 = IS_BF16,
         };
         product_run(args->state, &product);
     }
@@ -44,6 +51,7 @@ static void *create(const struct mha_shape *shape, const struct mha_mask *mask) 
         .b_is = B_TRANSPOSED,
         .c_stride = shape->seq_kv,
         .factor = 1.0f / sqrtf((float)shape->head_dim),
+        .bf16 = IS_BF16,
     };
     return product_new_for(&product, shape->seq_q > 0 && shape->seq_kv > 0);
 }

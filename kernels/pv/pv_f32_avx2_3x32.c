@@ -4,10 +4,13 @@
 #include "gemm_avx2.h"
 
 #define PV_TILE gemm_avx2_tile
+#define PV_ROWS gemm_avx2_rows
 #define PV_MR GEMM_AVX2_MR
 #define PV_NR GEMM_AVX2_NR
 #define PV_PACK gemm_avx2_pack
 #define PV_ROW gemm_avx2_row
+#define PV_WIDEN widen_avx2_rows
+#define PV_TYPE WIDEN_F32
 #include "pv_packed.inl"
 
 const struct mha_kernel pv_f32_avx2_3x32 = {
@@ -19,6 +22,7 @@ const struct mha_kernel pv_f32_avx2_3x32 = {
     .summary = "packed V, register tile 3 x 32; V as it is for one query",
     .run = {.pv = run},
     .pack = {.pv = pack},
+    .workspace_bytes = workspace_bytes,
     .packed_bytes = packed_bytes,
     .row_multiple = PV_MR,
     .step = PV_NR,

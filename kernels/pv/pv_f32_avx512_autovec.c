@@ -15,6 +15,7 @@ const struct mha_kernel pv_f32_avx512_autovec = {
     .summary = "C for the vectoriser: packed V, blocks of 12 x 32",
     .run = {.pv = run},
     .pack = {.pv = pack},
+    .workspace_bytes = workspace_bytes,
     .packed_bytes = packed_bytes,
     .row_multiple = GEMM_ROWS,
     .step = GEMM_COLS,

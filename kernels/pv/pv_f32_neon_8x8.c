@@ -4,10 +4,13 @@
 #include "gemm_neon.h"
 
 #define PV_TILE gemm_neon_tile
+#define PV_ROWS gemm_neon_rows
 #define PV_MR GEMM_NEON_MR
 #define PV_NR GEMM_NEON_NR
 #define PV_PACK gemm_neon_pack
 #define PV_ROW gemm_neon_row
+#define PV_WIDEN widen_neon_rows
+#define PV_TYPE WIDEN_F32
 #include "pv_packed.inl"
 
 const struct mha_kernel pv_f32_neon_8x8 = {
@@ -19,6 +22,7 @@ const struct mha_kernel pv_f32_neon_8x8 = {
     .summary = "packed V, register tile 8 x 8; V as it is for one query",
     .run = {.pv = run},
     .pack = {.pv = pack},
+    .workspace_bytes = workspace_bytes,
     .packed_bytes = packed_bytes,
     .row_multiple = PV_MR,
     .step = PV_NR,

@@ -1,11 +1,17 @@
 /// pv over the packed GEMM of one ISA: packed_bytes(), pack() and run() of the hand-written
-/// variants. Includers define PV_TILE, PV_MR, PV_NR, PV_PACK and PV_ROW.
+/// variants. Includers define PV_TILE, PV_ROWS, PV_MR, PV_NR, PV_PACK, PV_ROW, PV_WIDEN and
+/// PV_TYPE, the
+/// type of P's and V's elements. Where a float of a panel and of a block of P
+/// holds two keys, they define PV_KEYS as 2, PV_PREPARE, which makes rows of a block of P in place
+/// of PV_WIDEN, PV_PACK as one that takes V as it is, and PV_SINGLE, which adds one key of a pair.
 ///
 /// Algorithm: V of a kv head is packed once into panels of PV_NR columns, cut into blocks of keys
 /// (Goto and van de Geijn 2008). A tile of rows takes the keys that all of its rows see; what
 /// single rows see beyond them is added row by row, so that a masked key is read into no result and
 /// costs nothing. With one query per head (decoding) packing would cost more than the product: rows
-/// of V are taken from where they are.
+/// of V are taken from where they are. bf16 and f16 are widened to floats on the way: a block of
+/// keys before it is packed, a block of P before its tiles, and where V is taken as it is, in
+/// registers.
 ///
 /// Error: every element is one chain of n fused multiply-adds over the n visible keys, in their
 /// order: |error| <= gamma_n * sum_j |p_j v_ji| (Higham 2002, section 3.1).
@@ -16,14 +22,69 @@
 
 #include "mha_kernel.h"
 
+#ifndef PV_KEYS
+#define PV_KEYS 1
+#define PV_PREPARE PV_WIDEN
+#define PV_SINGLE(width, second, p, panel, o) ((void)0)
+#endif
+
+/// Gets the floats that hold `keys` keys, from an even one on.
+static inline size_t slots(size_t keys) {
+    return (keys + PV_KEYS - 1) / PV_KEYS;
+}
+
+/// Gets the keys of all blocks but the last.
+static inline size_t block_keys(void) {
+    return gemm_block_depth(PV_NR) * PV_KEYS;
+}
+
+/// Gets the keys of the block that begins where `left` are left.
+static inline size_t keys_of_block(size_t left) {
+    return left < block_keys() ? left : block_keys();
+}
+
 static size_t packed_bytes(const struct mha_shape *shape) {
-    return shape->seq_q == 1
-               ? 0
-               : gemm_packed_count(shape->seq_kv, shape->head_dim, PV_NR) * sizeof(float);
+    const size_t panels = gemm_packed_count(slots(shape->seq_kv), shape->head_dim, PV_NR);
+    // Behind the panels is the room in which keys are widened.
+    const size_t room =
+        PV_TYPE == WIDEN_F32 || PV_KEYS > 1 ? 0 : block_keys() * widen_stride(shape->head_dim);
+    return shape->seq_q == 1 ? 0 : (panels + room) * sizeof(float);
 }
 
 static void pack(const struct mha_pv_args *args, void *packed) {
-    gemm_pack_deep(PV_PACK, PV_NR, args->v, args->v_stride, args->head_dim, args->seq_kv, packed);
+    float *panels = packed;
+    if (PV_TYPE == WIDEN_F32) {
+        gemm_pack_deep(PV_PACK, PV_NR, args->v, args->v_stride, args->head_dim, args->seq_kv,
+                       panels);
+        return;
+    }
+    const size_t stride = widen_stride(args->head_dim);
+    float *room = panels + gemm_packed_count(slots(args->seq_kv), args->head_dim, PV_NR);
+    for (size_t first = 0; first < args->seq_kv; first += block_keys()) {
+        const size_t keys = keys_of_block(args->seq_kv - first);
+        const void *v = widen_at(PV_TYPE, args->v, first * args->v_stride);
+        float *block = panels + gemm_packed_count(slots(first), args->head_dim, PV_NR);
+        if (PV_KEYS > 1) {
+            PV_PACK(v, args->v_stride, args->head_dim, keys, block);
+            continue;
+        }
+        PV_WIDEN(PV_TYPE, keys, args->head_dim, v, args->v_stride, room, stride);
+        PV_PACK(room, stride, args->head_dim, keys, block);
+    }
+}
+
+/// Rows that pass a block of keys before the next one is touched.
+static inline size_t row_block(void) {
+    return GEMM_ROW_BLOCK_BYTES / (gemm_block_depth(PV_NR) * sizeof(float)) / PV_MR * PV_MR;
+}
+
+/// Room for the widened weights of a block of rows and keys; a block of keys of one row, where V is
+/// taken as it is, needs less: GEMM_PANEL_GROUP_BYTES / 2 elements at most.
+static size_t workspace_bytes(const struct mha_shape *shape) {
+    (void)shape;
+    return PV_TYPE == WIDEN_F32
+               ? 0
+               : row_block() * widen_stride(gemm_block_depth(PV_NR)) * sizeof(float);
 }
 
 /// Gets the part of a span within the keys [begin, end).
@@ -34,72 +95,96 @@ static inline struct mha_span within(struct mha_span span, size_t begin, size_t 
     return span;
 }
 
-/// Adds those keys of a block that are among `keys` to one row, one panel of which is `panel`.
+/// Adds those keys of a block, which begins at `first`, that are among `keys` to one row, one panel
+/// of which is `panel`; `p` is the row's weight of key `first`.
 static inline void add_row(struct mha_span keys, size_t width, size_t first, const float *p,
                            const float *panel, float *o) {
-    if (keys.begin < keys.end) {
-        PV_TILE(1, width, keys.end - keys.begin, p + keys.begin, 0,
-                panel + (keys.begin - first) * PV_NR, true, o, 0);
+    if (PV_KEYS > 1 && keys.begin % 2 != 0 && keys.begin < keys.end) {
+        PV_SINGLE(width, true, p + (keys.begin - first) / PV_KEYS,
+                  panel + (keys.begin - first) / PV_KEYS * PV_NR, o);
+        keys.begin++;
+    }
+    const size_t begin = (keys.begin - first) / PV_KEYS, end = (keys.end - first) / PV_KEYS;
+    if (keys.begin < keys.end && begin < end) {
+        PV_TILE(1, width, end - begin, p + begin, 0, panel + begin * PV_NR, true, o, 0);
+    }
+    if (PV_KEYS > 1 && keys.end % 2 != 0 && keys.begin < keys.end) {
+        PV_SINGLE(width, false, p + end, panel + end * PV_NR, o);
     }
 }
 
-/// Adds the keys [first, first + keys), a block, to `height` rows from `row` on, one panel.
+/// Adds the keys [first, first + keys), a block, to `height` rows from `row` on, one panel; `p` is
+/// the weight of key `first` in the first of them.
 static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t height, size_t first,
-                            size_t keys, size_t width, const float *p, const float *panel,
-                            float *o) {
+                            size_t keys, size_t width, const float *p, size_t p_stride,
+                            const float *panel, float *o) {
     // Spans of later rows begin and end later.
     const struct mha_mask *mask = &args->mask;
     const size_t last = first + keys;
     const struct mha_span top = within(mha_row_span(mask, args->first_row + row), first, last);
     const struct mha_span bottom =
         within(mha_row_span(mask, args->first_row + row + height - 1), first, last);
-    const bool even = top.begin == bottom.begin && top.end == bottom.end;
-    // Where no key is seen by all rows, the rows go one by one.
     struct mha_span shared = {bottom.begin, top.end};
+    if (PV_KEYS > 1) {
+        // Whole pairs; the last one of an odd number of keys is filled up with zeros.
+        shared.begin += shared.begin % 2;
+        shared.end -= shared.end < args->seq_kv ? shared.end % 2 : 0;
+    }
+    const bool even = top.begin == bottom.begin && top.end == bottom.end &&
+                      shared.begin == top.begin && shared.end == top.end;
+    // Where no key is seen by all rows, the rows go one by one.
     if (shared.end < shared.begin) {
         shared.begin = shared.end = last;
     }
     for (size_t r = row; !even && r < row + height; r++) {
         const struct mha_span own = mha_row_span(mask, args->first_row + r);
-        add_row(within(own, first, shared.begin), width, first, p + r * args->p_stride, panel,
+        add_row(within(own, first, shared.begin), width, first, p + (r - row) * p_stride, panel,
                 o + r * args->o_stride);
     }
     if (shared.begin < shared.end) {
-        PV_TILE(height, width, shared.end - shared.begin, p + row * args->p_stride + shared.begin,
-                args->p_stride, panel + (shared.begin - first) * PV_NR, true,
-                o + row * args->o_stride, args->o_stride);
+        const size_t begin = (shared.begin - first) / PV_KEYS;
+        PV_TILE(height, width, slots(shared.end - first) - begin, p + begin, p_stride,
+                panel + begin * PV_NR, true, o + row * args->o_stride, args->o_stride);
     }
     for (size_t r = row; !even && r < row + height; r++) {
         const struct mha_span own = mha_row_span(mask, args->first_row + r);
-        add_row(within(own, shared.end, last), width, first, p + r * args->p_stride, panel,
+        add_row(within(own, shared.end, last), width, first, p + (r - row) * p_stride, panel,
                 o + r * args->o_stride);
     }
 }
 
 /// Adds the keys [first, first + keys), a block, to the rows [top, bottom) of one head.
 static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom, size_t first,
-                      size_t keys, const float *p, float *o) {
+                      size_t keys, const void *weights, float *room, float *o) {
+    const void *from = widen_at(PV_TYPE, weights, top * args->p_stride + first);
+    const size_t p_stride =
+        PV_TYPE == WIDEN_F32 ? args->p_stride : widen_stride(gemm_block_depth(PV_NR));
+    const float *p = PV_TYPE == WIDEN_F32 ? from : room;
+    if (PV_TYPE != WIDEN_F32) {
+        PV_PREPARE(PV_TYPE, bottom - top, keys, from, args->p_stride, room, p_stride);
+    }
     const float *block =
-        (const float *)args->packed + gemm_packed_count(first, args->head_dim, PV_NR);
+        (const float *)args->packed + gemm_packed_count(slots(first), args->head_dim, PV_NR);
     for (size_t col = 0; col < args->head_dim; col += PV_NR) {
         const size_t width = args->head_dim - col < PV_NR ? args->head_dim - col : PV_NR;
         for (size_t row = top, height = 0; row < bottom; row += height) {
-            height = gemm_tile_rows(bottom - row, PV_MR);
+            height = PV_ROWS(bottom - row, width);
             const size_t left = bottom - row - height;
-            if (col == 0) {
-                gemm_prefetch(left < PV_MR ? left : PV_MR, keys,
-                              p + (bottom - left) * args->p_stride + first, args->p_stride);
+            if (col == 0 && PV_TYPE == WIDEN_F32) {
+                gemm_prefetch(WIDEN_F32, left < PV_MR ? left : PV_MR, keys,
+                              p + (bottom - left - top) * p_stride, p_stride);
             }
-            add_tile(args, row, height, first, keys, width, p, block + col * keys, o + col);
+            add_tile(args, row, height, first, keys, width, p + (row - top) * p_stride, p_stride,
+                     block + col * slots(keys), o + col);
         }
     }
 }
 
-static void run_packed(const struct mha_pv_args *args) {
-    const size_t deep = gemm_block_depth(PV_NR);
-    const size_t block = GEMM_ROW_BLOCK_BYTES / (deep * sizeof(float)) / PV_MR * PV_MR;
+static void run_packed(const struct mha_pv_args *args, float *room) {
+    const size_t deep = block_keys();
+    const size_t block = row_block();
     for (size_t h = 0; h < args->heads; h++) {
-        const float *p = (const float *)args->p + h * args->p_head_stride;
+        const void *p = widen_at(PV_TYPE, args->p, h * args->p_head_stride);
         float *o = args->o + h * args->o_head_stride;
         for (size_t top = 0; top < args->rows; top += block) {
             const size_t bottom = args->rows - top < block ? args->rows : top + block;
@@ -111,16 +196,16 @@ static void run_packed(const struct mha_pv_args *args) {
             const size_t begin = mha_row_span(&args->mask, args->first_row + top).begin;
             const size_t end = mha_row_span(&args->mask, args->first_row + bottom - 1).end;
             for (size_t first = begin / deep * deep; first < end; first += deep) {
-                add_block(args, top, bottom, first, gemm_depth_block(args->seq_kv - first, PV_NR),
-                          p, o);
+                add_block(args, top, bottom, first, keys_of_block(args->seq_kv - first), p, room,
+                          o);
             }
         }
     }
 }
 
 /// The rows straight from V: all heads take a block of keys before the next one is touched.
-static void run_direct(const struct mha_pv_args *args) {
-    const size_t most = GEMM_PANEL_GROUP_BYTES / sizeof(float) / args->head_dim;
+static void run_direct(const struct mha_pv_args *args, float *room) {
+    const size_t most = GEMM_PANEL_GROUP_BYTES / widen_bytes(PV_TYPE) / args->head_dim;
     const size_t block = most > 0 ? most : 1;
     for (size_t r = 0; r < args->rows; r++) {
         const struct mha_span span = mha_row_span(&args->mask, args->first_row + r);
@@ -128,11 +213,14 @@ static void run_direct(const struct mha_pv_args *args) {
         do {
             const size_t keys = span.end - first < block ? span.end - first : block;
             for (size_t h = 0; h < args->heads; h++) {
-                PV_ROW(
-                    args->head_dim, keys,
-                    (const float *)args->p + h * args->p_head_stride + r * args->p_stride + first,
-                    (const float *)args->v + first * args->v_stride, args->v_stride,
-                    first > span.begin, args->o + h * args->o_head_stride + r * args->o_stride);
+                const void *from = widen_at(PV_TYPE, args->p,
+                                            h * args->p_head_stride + r * args->p_stride + first);
+                if (PV_TYPE != WIDEN_F32) {
+                    PV_WIDEN(PV_TYPE, 1, keys, from, 0, room, 0);
+                }
+                PV_ROW(PV_TYPE, args->head_dim, keys, PV_TYPE == WIDEN_F32 ? from : room,
+                       widen_at(PV_TYPE, args->v, first * args->v_stride), args->v_stride,
+                       first > span.begin, args->o + h * args->o_head_stride + r * args->o_stride);
             }
             first += keys;
         } while (first < span.end);
@@ -140,10 +228,9 @@ static void run_direct(const struct mha_pv_args *args) {
 }
 
 static void run(const struct mha_pv_args *args, void *workspace) {
-    (void)workspace;
     if (args->packed) {
-        run_packed(args);
+        run_packed(args, workspace);
     } else {
-        run_direct(args);
+        run_direct(args, workspace);
     }
 }

@@ -14,6 +14,7 @@ const struct mha_kernel qk_f32_avx2_autovec = {
     .summary = "C for the vectoriser: packed K, blocks of 6 x 16",
     .run = {.qk = run},
     .pack = {.qk = pack},
+    .workspace_bytes = workspace_bytes,
     .packed_bytes = packed_bytes,
     .row_multiple = GEMM_ROWS,
     .step = GEMM_COLS,

@@ -5,10 +5,13 @@
 #include "gemm_avx512.h"
 
 #define QK_TILE gemm_avx512_tile
+#define QK_ROWS gemm_avx512_rows
 #define QK_MR GEMM_AVX512_MR
 #define QK_NR GEMM_AVX512_NR
 #define QK_PACK_TRANSPOSED gemm_avx512_pack_transposed
 #define QK_DOTS gemm_avx512_dots
+#define QK_WIDEN widen_avx512_rows
+#define QK_TYPE WIDEN_F32
 #include "qk_packed.inl"
 
 const struct mha_kernel qk_f32_avx512_12x32 = {
@@ -20,6 +23,7 @@ const struct mha_kernel qk_f32_avx512_12x32 = {
     .summary = "packed K, register tile 12 x 32; K as it is for one query",
     .run = {.qk = run},
     .pack = {.qk = pack},
+    .workspace_bytes = workspace_bytes,
     .packed_bytes = packed_bytes,
     .row_multiple = QK_MR,
     .step = QK_NR,

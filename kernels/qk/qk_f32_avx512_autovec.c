@@ -15,6 +15,7 @@ const struct mha_kernel qk_f32_avx512_autovec = {
     .summary = "C for the vectoriser: packed K, blocks of 12 x 32",
     .run = {.qk = run},
     .pack = {.qk = pack},
+    .workspace_bytes = workspace_bytes,
     .packed_bytes = packed_bytes,
     .row_multiple = GEMM_ROWS,
     .step = GEMM_COLS,

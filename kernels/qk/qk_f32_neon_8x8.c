@@ -5,10 +5,13 @@
 #include "gemm_neon.h"
 
 #define QK_TILE gemm_neon_tile
+#define QK_ROWS gemm_neon_rows
 #define QK_MR GEMM_NEON_MR
 #define QK_NR GEMM_NEON_NR
 #define QK_PACK_TRANSPOSED gemm_neon_pack_transposed
 #define QK_DOTS gemm_neon_dots
+#define QK_WIDEN widen_neon_rows
+#define QK_TYPE WIDEN_F32
 #include "qk_packed.inl"
 
 const struct mha_kernel qk_f32_neon_8x8 = {
@@ -20,6 +23,7 @@ const struct mha_kernel qk_f32_neon_8x8 = {
     .summary = "packed K, register tile 8 x 8; K as it is for one query",
     .run = {.qk = run},
     .pack = {.qk = pack},
+    .workspace_bytes = workspace_bytes,
     .packed_bytes = packed_bytes,
     .row_multiple = QK_MR,
     .step = QK_NR,

@@ -4,6 +4,7 @@
 #include "gemm_neon.h"
 
 #define PROJ_TILE gemm_neon_tile
+#define PROJ_ROWS gemm_neon_rows
 #define PROJ_MR GEMM_NEON_MR
 #define PROJ_NR GEMM_NEON_NR
 #define PROJ_PACK gemm_neon_pack

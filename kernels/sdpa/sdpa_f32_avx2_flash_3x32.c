@@ -37,6 +37,7 @@ static inline void lanes_store_sums(float *p, const lanes v[8], float factor) {
 }
 
 #define SDPA_TILE gemm_avx2_tile
+#define SDPA_ROWS gemm_avx2_rows
 #define SDPA_MR GEMM_AVX2_MR
 #define SDPA_NR GEMM_AVX2_NR
 #define SDPA_PACK_TRANSPOSED gemm_avx2_pack_transposed

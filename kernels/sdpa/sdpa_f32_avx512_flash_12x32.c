@@ -42,6 +42,7 @@ static inline void lanes_store_sums(float *p, const lanes v[8], float factor) {
 }
 
 #define SDPA_TILE gemm_avx512_tile
+#define SDPA_ROWS gemm_avx512_rows
 #define SDPA_MR GEMM_AVX512_MR
 #define SDPA_NR GEMM_AVX512_NR
 #define SDPA_PACK_TRANSPOSED gemm_avx512_pack_transposed

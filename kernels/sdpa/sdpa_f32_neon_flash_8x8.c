@@ -37,6 +37,7 @@ static inline void lanes_store_sums(float *p, const lanes v[8], float factor) {
 }
 
 #define SDPA_TILE gemm_neon_tile
+#define SDPA_ROWS gemm_neon_rows
 #define SDPA_MR GEMM_NEON_MR
 #define SDPA_NR GEMM_NEON_NR
 #define SDPA_PACK_TRANSPOSED gemm_neon_pack_transposed

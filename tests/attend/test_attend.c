@@ -183,8 +183,8 @@ static void test_heads(void **state) {
             memory[i] = NAN;
         }
         const struct tensor x = {
-            {"x", TENSOR_INPUT, 1, n, width, 0, 0, false}, memory, width, n * width};
-        const struct tensor w = {{"w", TENSOR_INPUT, 1, width, 3 * width, 0, 0, false},
+            {"x", TENSOR_INPUT, 1, n, width, 0, 0, false, ELEMENT_F32}, memory, width, n * width};
+        const struct tensor w = {{"w", TENSOR_INPUT, 1, width, 3 * width, 0, 0, false, ELEMENT_F32},
                                  memory + n * width,
                                  3 * width,
                                  3 * width * width};

@@ -25,8 +25,8 @@ const struct mha_kernel *stage_kernel(const char *op, size_t index) {
     for (size_t i = 0; i < table->count; i++) {
         const struct mha_kernel *kernel = table->kernels[i].kernel;
         const char *why_not = NULL;
-        if (strcmp(kernel->op, op) == 0 && catalogue_isa_runs(kernel->isa, NULL, &why_not) &&
-            index-- == 0) {
+        if (strcmp(kernel->op, op) == 0 && strcmp(kernel->dtype, "f32") == 0 &&
+            catalogue_isa_runs(kernel->isa, NULL, &why_not) && index-- == 0) {
             return kernel;
         }
     }

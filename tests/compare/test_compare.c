@@ -105,7 +105,7 @@ static void add_row(struct result *result, const struct spec *spec) {
     char kernel[80];
     (void)snprintf(kernel, sizeof(kernel), "qk_f32_%s_%s", spec->isa, spec->tag);
     row->problem.op = op_find("qk")->name;
-    row->problem.dtype = problem_dtype(0);
+    row->problem.dtype = element_word(0);
     row->problem.shape = (struct mha_shape){1, 12, 12, 128, 128, 64};
     row->kernel = copy(kernel);
     row->isa = copy(spec->isa);

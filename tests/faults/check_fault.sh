@@ -9,10 +9,12 @@ set -eu
 program=$1 plugin=$2 kernel=$3 verdict=$4 reason=$5
 shift 5
 
-op=${kernel%%_f32_*}
+# Op and dtype.
+right=$(printf '%s' "$kernel" | sed 's/\(_b\{0,1\}f[0-9]*\)_.*/\1/')_scalar_right
+op=$(printf '%s' "$right" | sed 's/_b\{0,1\}f[0-9]*_scalar_right$//')
 # The emulator is a list of words.
 # shellcheck disable=SC2086
-run ${MHABENCH_EMULATOR:-} "$program" check --plugin "$plugin" --kernel "$kernel,${op}_f32_scalar_right" --op "$op" "$@"
+run ${MHABENCH_EMULATOR:-} "$program" check --plugin "$plugin" --kernel "$kernel,$right" --op "$op" "$@"
 case $(cat "$scratch/err") in
     *'cannot run here'*) skip "this CPU lacks the instructions of $kernel" ;;
 esac
@@ -30,7 +32,7 @@ expect_row() {
     }
 }
 
-expect_text out "PASSED      ${op}_f32_scalar_right"
+expect_text out "PASSED      $right"
 if [ "$verdict" = PASSED ]; then
     expect_status 0 "nothing is wrong with $kernel"
     expect_text out "PASSED      $kernel"

@@ -219,8 +219,11 @@ const struct mha_library_entry conduct_faults[] = {
 };
 const size_t conduct_fault_count = sizeof(conduct_faults) / sizeof(conduct_faults[0]);
 
+/// Room for all parts.
+enum { FAULTS_MAX = 256 };
+
 const struct mha_library *mha_kernel_library(void) {
-    static struct mha_library_entry all[128];
+    static struct mha_library_entry all[FAULTS_MAX];
     static struct mha_library library = {
         .abi_version = MHA_ABI_VERSION,
         .kernel_bytes = sizeof(struct mha_kernel),
@@ -236,11 +239,12 @@ const struct mha_library *mha_kernel_library(void) {
                  {conduct_faults, conduct_fault_count},
                  {position_faults, position_fault_count},
                  {fused_faults, fused_fault_count},
+                 {narrow_faults, narrow_fault_count},
                  // Last, so that they run after the kernels that go wrong.
                  {right_kernels, right_kernel_count}};
     library.count = 0;
     for (size_t p = 0; p < sizeof(parts) / sizeof(parts[0]); p++) {
-        for (size_t i = 0; i < parts[p].count && library.count < 128; i++) {
+        for (size_t i = 0; i < parts[p].count && library.count < FAULTS_MAX; i++) {
             all[library.count++] = parts[p].entries[i];
         }
     }

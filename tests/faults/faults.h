@@ -6,9 +6,11 @@
 
 /// The kernels of each part.
 extern const struct mha_library_entry value_faults[], memory_faults[], conduct_faults[];
-extern const struct mha_library_entry position_faults[], fused_faults[], right_kernels[];
+extern const struct mha_library_entry position_faults[], fused_faults[], narrow_faults[];
+extern const struct mha_library_entry right_kernels[];
 extern const size_t value_fault_count, memory_fault_count, conduct_fault_count;
-extern const size_t position_fault_count, fused_fault_count, right_kernel_count;
+extern const size_t position_fault_count, fused_fault_count, narrow_fault_count;
+extern const size_t right_kernel_count;
 
 /// An entry of kernel <op>_f32_<isa>_<tag>, whose function is <op>_<tag>; further members follow.
 #define FAULT_ISA(op_, isa_, tag_, ...)                                      \

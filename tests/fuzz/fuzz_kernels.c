@@ -106,6 +106,10 @@ static void pick_problem(struct scene *scene, struct fuzz_bytes *bytes) {
     scene->data = data_class_find(scene->driver->classes[fuzz_byte(bytes) % classes]);
     scene->shift = fuzz_byte(bytes);
     scene->seed = fuzz_byte(bytes);
+    const enum element element = (enum element)(scene->seed % ELEMENT_COUNT);
+    if (op_takes(scene->driver, element)) {
+        p->dtype = element_word(element);
+    }
 }
 
 static struct layout pick_layout(struct fuzz_bytes *bytes) {
@@ -153,8 +157,8 @@ static void place_values(struct scene *scene, struct fuzz_bytes *bytes) {
         const size_t rows = t->shape.planes * t->shape.rows;
         // An index must stay within its table; what is given follows from the problem alone.
         if (rows > 0 && t->shape.cols > 0 && t->shape.indices == 0 && !t->shape.given) {
-            float *at = tensor_row(t, row % rows / t->shape.rows, row % t->shape.rows);
-            at[col % t->shape.cols] = tame(scene->driver, bits);
+            void *at = tensor_at(t, row % rows / t->shape.rows, row % t->shape.rows);
+            tensor_store(t, at, col % t->shape.cols, (double)tame(scene->driver, bits));
         }
     }
 }
@@ -230,6 +234,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const struct mha_kernel *kernel = table->kernels[i].kernel;
         const char *why_not = NULL;
         if (strcmp(kernel->op, scene.driver->name) != 0 ||
+            strcmp(kernel->dtype, scene.problem.dtype) != 0 ||
             !catalogue_isa_runs(kernel->isa, NULL, &why_not) ||
             (kernel->supports != NULL &&
              !kernel->supports(&scene.problem.shape, &mask, &why_not))) {

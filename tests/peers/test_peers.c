@@ -92,7 +92,7 @@ static void all_right(int threads) {
             for (size_t m = 0; m < sizeof(masks) / sizeof(masks[0]); m++) {
                 if (m == 0 || op_find(kernel->op)->has_mask) {
                     const struct problem problem = {.op = kernel->op,
-                                                    .dtype = "f32",
+                                                    .dtype = kernel->dtype,
                                                     .shape = shapes[s],
                                                     .mask = masks[m],
                                                     .window = masks[m] == MHA_MASK_WINDOW ? 50 : 0};

@@ -157,7 +157,7 @@ void layer_for_each(const struct problem *problem,
         for (size_t s = 0; s < sizeof(steps) / sizeof(steps[0]); s++) {
             step = step || strcmp(steps[s], kernel->op) == 0;
         }
-        if (!step || !runs(kernel)) {
+        if (!step || !runs(kernel) || strcmp(kernel->dtype, problem->dtype) != 0) {
             continue;
         }
         const struct kernel_table *table = cast_of(kernel);

@@ -32,6 +32,47 @@ static inline __m512 mha_simde_mask_loadu_ps(__m512 src, __mmask16 mask, const v
 #define _mm512_maskz_loadu_ps(mask, p) mha_simde_mask_loadu_ps(simde_mm512_setzero_ps(), mask, p)
 
 /// Lanes whose bit is clear are not accessed.
+static inline __m256i mha_simde_maskz_loadu_epi16(__mmask16 mask, const void *p) {
+    unsigned short lanes[16] = {0};
+    for (size_t i = 0; i < 16; i++) {
+        if ((mask >> i) & 1) {
+            __builtin_memcpy(&lanes[i], (const char *)p + 2 * i, 2);
+        }
+    }
+    __m256i loaded;
+    __builtin_memcpy(&loaded, lanes, sizeof(loaded));
+    return loaded;
+}
+#undef _mm256_maskz_loadu_epi16
+#define _mm256_maskz_loadu_epi16(mask, p) mha_simde_maskz_loadu_epi16(mask, p)
+
+/// Two halves by F16C.
+static inline __m512 mha_simde_cvtph_ps(__m256i a) {
+    __m512 wide = simde_mm512_setzero_ps();
+    const __m256 low = _mm256_cvtph_ps(_mm256_castsi256_si128(a));
+    const __m256 high = _mm256_cvtph_ps(_mm256_extracti128_si256(a, 1));
+    __builtin_memcpy(&wide, &low, sizeof(low));
+    __builtin_memcpy((char *)&wide + 32, &high, sizeof(high));
+    return wide;
+}
+#undef _mm512_cvtph_ps
+#define _mm512_cvtph_ps(a) mha_simde_cvtph_ps(a)
+
+static inline __m512i mha_simde_cvtepu16_epi32(__m256i a) {
+    unsigned short lanes[16];
+    unsigned wide[16];
+    __builtin_memcpy(lanes, &a, sizeof(lanes));
+    for (size_t i = 0; i < 16; i++) {
+        wide[i] = lanes[i];
+    }
+    __m512i widened;
+    __builtin_memcpy(&widened, wide, sizeof(widened));
+    return widened;
+}
+#undef _mm512_cvtepu16_epi32
+#define _mm512_cvtepu16_epi32(a) mha_simde_cvtepu16_epi32(a)
+
+/// Lanes whose bit is clear are not accessed.
 static inline void mha_simde_mask_storeu_ps(void *p, __mmask16 mask, __m512 a) {
     float lanes[16];
     __builtin_memcpy(lanes, &a, sizeof(lanes));
@@ -121,5 +162,33 @@ static inline __m512 mha_simde_permute_ps(__m512 a, int index) {
 }
 #undef _mm512_permute_ps
 #define _mm512_permute_ps(a, index) mha_simde_permute_ps(a, index)
+
+/// As Intel's SDM defines it (vol. 2C, VDPBF16PS): the odd products first, each by a fused
+/// multiply-add; what is below 2^-126 counts as zero before and after.
+static inline float mha_simde_flush(float x) {
+    return __builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0.0f, x) : x;
+}
+
+static inline __m512 mha_simde_dpbf16_ps(__m512 src, __m512bh a, __m512bh b) {
+    float sums[16], x, y;
+    unsigned short p[32], q[32];
+    __builtin_memcpy(sums, &src, sizeof(sums));
+    __builtin_memcpy(p, &a, sizeof(p));
+    __builtin_memcpy(q, &b, sizeof(q));
+    for (size_t i = 0; i < 16; i++) {
+        for (size_t odd = 2; odd-- > 0;) {
+            const unsigned wide_p = (unsigned)p[2 * i + odd] << 16;
+            const unsigned wide_q = (unsigned)q[2 * i + odd] << 16;
+            __builtin_memcpy(&x, &wide_p, sizeof(x));
+            __builtin_memcpy(&y, &wide_q, sizeof(y));
+            sums[i] = mha_simde_flush(
+                __builtin_fmaf(mha_simde_flush(x), mha_simde_flush(y), mha_simde_flush(sums[i])));
+        }
+    }
+    __builtin_memcpy(&src, sums, sizeof(src));
+    return src;
+}
+#undef _mm512_dpbf16_ps
+#define _mm512_dpbf16_ps(src, a, b) mha_simde_dpbf16_ps(src, a, b)
 
 #endif

@@ -1,0 +1,31 @@
+/// qk of bf16 at the AVX-512 level: K packed in panels of 32 keys, register tile 12 x 32 (24
+/// accumulators of 16 lanes).
+///
+/// Algorithm, error bound and tails: qk_packed.inl; registers: gemm_avx512.h.
+/// Widening: widen_avx512.h.
+#include "gemm_avx512.h"
+
+#define QK_TILE gemm_avx512_tile
+#define QK_ROWS gemm_avx512_rows
+#define QK_MR GEMM_AVX512_MR
+#define QK_NR GEMM_AVX512_NR
+#define QK_PACK_TRANSPOSED gemm_avx512_pack_transposed
+#define QK_DOTS gemm_avx512_dots
+#define QK_WIDEN widen_avx512_rows
+#define QK_TYPE WIDEN_BF16
+#include "qk_packed.inl"
+
+const struct mha_kernel qk_bf16_avx512_widen_12x32 = {
+    .name = "qk_bf16_avx512_widen_12x32",
+    .op = "qk",
+    .dtype = "bf16",
+    .isa = "avx512",
+    .tag = "widen_12x32",
+    .summary = "widened, packed K, register tile 12 x 32; K as it is for one query",
+    .run = {.qk = run},
+    .pack = {.qk = pack},
+    .workspace_bytes = workspace_bytes,
+    .packed_bytes = packed_bytes,
+    .row_multiple = QK_MR,
+    .step = QK_NR,
+};

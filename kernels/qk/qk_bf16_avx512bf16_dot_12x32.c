@@ -1,0 +1,37 @@
+/// qk of bf16 by vdpbf16ps: K packed in panels of 32 keys, pairs of head_dim side by side, register
+/// tile 12 x 32 (24 accumulators of 16 lanes).
+///
+/// Algorithm and tails: qk_packed.inl, with pairs in place of widened elements and scale as a
+/// product at the end of each sum; with one query K is widened. Registers: gemm_avx512bf16.h.
+///
+/// Error: a chain of head_dim fused multiply-adds and one product: |error| <= gamma_(head_dim + 1)
+/// * |scale| * sum_i |q_i k_i| (Higham 2002, section 3.1). What is below 2^-126 counts as zero:
+/// |k_i| 2^-126 or |q_i| 2^-126 for an element, 2^-126 for a partial sum.
+#include "gemm_avx512bf16.h"
+
+#define QK_TILE gemm_avx512bf16_scaled_tile
+#define QK_ROWS gemm_avx512_rows
+#define QK_MR GEMM_AVX512_MR
+#define QK_NR GEMM_AVX512_NR
+#define QK_PACK_TRANSPOSED gemm_avx512bf16_pack_transposed
+#define QK_DOTS gemm_avx512_dots
+#define QK_WIDEN widen_avx512_rows
+#define QK_TYPE WIDEN_BF16
+#define QK_DEPTH(head_dim) (gemm_avx512bf16_pairs(head_dim) + 1)
+#define QK_PREPARE gemm_avx512bf16_pair_rows
+#include "qk_packed.inl"
+
+const struct mha_kernel qk_bf16_avx512bf16_dot_12x32 = {
+    .name = "qk_bf16_avx512bf16_dot_12x32",
+    .op = "qk",
+    .dtype = "bf16",
+    .isa = "avx512bf16",
+    .tag = "dot_12x32",
+    .summary = "vdpbf16ps, packed K, register tile 12 x 32; K as it is for one query",
+    .run = {.qk = run},
+    .pack = {.qk = pack},
+    .workspace_bytes = workspace_bytes,
+    .packed_bytes = packed_bytes,
+    .row_multiple = QK_MR,
+    .step = QK_NR,
+};

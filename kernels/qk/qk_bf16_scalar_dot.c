@@ -1,0 +1,18 @@
+/// qk of bf16 in plain C: one dot product per score, one element at a time.
+///
+/// Algorithm and error bound: qk_scalar.inl.
+#include "widen.h"
+
+#define QK_ELEMENT uint16_t
+#define QK_LOAD(x) widen_bf16(x)
+#include "qk_scalar.inl"
+
+const struct mha_kernel qk_bf16_scalar_dot = {
+    .name = "qk_bf16_scalar_dot",
+    .op = "qk",
+    .dtype = "bf16",
+    .isa = "scalar",
+    .tag = "dot",
+    .summary = "plain C, one dot product per score",
+    .run = {.qk = run},
+};

@@ -1,0 +1,143 @@
+/// Kernels of bf16 and f16: right ones, and what goes wrong with two bytes in place of four.
+#include <math.h>
+
+#include "faults.h"
+#include "widen.h"
+
+/// An entry of kernel qk_<dtype>_scalar_<tag>, whose function is qk_<dtype>_<tag>.
+#define NARROW(dtype_, tag_, ...)                                            \
+    {                                                                        \
+        &(const struct mha_kernel){.name = "qk_" #dtype_ "_scalar_" #tag_,   \
+                                   .op = "qk",                               \
+                                   .dtype = #dtype_,                         \
+                                   .isa = "scalar",                          \
+                                   .tag = #tag_,                             \
+                                   .summary = "for the tests of the tester", \
+                                   .run = {.qk = qk_##dtype_##_##tag_},      \
+                                   __VA_ARGS__},                             \
+            ""                                                               \
+    }
+
+typedef float load_fn(uint16_t bits);
+
+/// Rounds to bf16: to the nearest, ties to even, as conversions do; NaN stays one.
+static float to_bf16(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return isnan(x) ? x : widen_bf16((uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16));
+}
+
+static float same(float x) {
+    return x;
+}
+
+/// scores = factor * sum of q and round(scale * k).
+static void qk_narrow(const struct mha_qk_args *args, load_fn *load, float scale,
+                      float (*rounded)(float), float factor) {
+    for (size_t h = 0; h < args->heads; h++) {
+        for (size_t r = 0; r < args->rows; r++) {
+            const uint16_t *q =
+                (const uint16_t *)args->q + h * args->q_head_stride + r * args->q_stride;
+            float *s = args->s + h * args->s_head_stride + r * args->s_stride;
+            for (size_t j = 0; j < args->seq_kv; j++) {
+                const uint16_t *k = (const uint16_t *)args->k + j * args->k_stride;
+                float sum = 0;
+                for (size_t i = 0; i < args->head_dim; i++) {
+                    sum += load(q[i]) * rounded(scale * load(k[i]));
+                }
+                s[j] = factor * sum;
+            }
+        }
+    }
+}
+
+static void qk_bf16_right(const struct mha_qk_args *args, void *memory) {
+    (void)memory;
+    qk_narrow(args, widen_bf16, 1, same, args->scale);
+}
+
+static void qk_f16_right(const struct mha_qk_args *args, void *memory) {
+    (void)memory;
+    qk_narrow(args, widen_f16, 1, same, args->scale);
+}
+
+/// Folds the scale into K and rounds that to bf16.
+static void qk_bf16_scale_rounded(const struct mha_qk_args *args, void *memory) {
+    (void)memory;
+    qk_narrow(args, widen_bf16, args->scale, to_bf16, 1);
+}
+
+/// Adds up in bf16.
+static void qk_bf16_sum_rounded(const struct mha_qk_args *args, void *memory) {
+    (void)memory;
+    qk_narrow(args, widen_bf16, 1, same, args->scale);
+    for (size_t h = 0; h < args->heads; h++) {
+        for (size_t i = 0; i < args->rows * args->seq_kv; i++) {
+            float *s = args->s + h * args->s_head_stride + i / args->seq_kv * args->s_stride +
+                       i % args->seq_kv;
+            *s = to_bf16(*s);
+        }
+    }
+}
+
+/// Takes elements by twos, the last one of an odd row with what comes behind it.
+static void qk_bf16_reads_pair(const struct mha_qk_args *args, void *memory) {
+    qk_bf16_right(args, memory);
+    const size_t last = args->seq_kv > 0 ? args->seq_kv - 1 : 0;
+    const uint16_t *k = (const uint16_t *)args->k + last * args->k_stride;
+    volatile uint16_t seen = 0;
+    for (size_t i = 0; args->seq_kv > 0 && i < args->head_dim; i += 2) {
+        seen = k[i + 1];
+    }
+    (void)seen;
+}
+
+/// Counts the stride in pairs of elements.
+static void qk_bf16_even_stride(const struct mha_qk_args *args, void *memory) {
+    struct mha_qk_args wrong = *args;
+    wrong.k_stride = args->k_stride / 2 * 2;
+    qk_bf16_right(&wrong, memory);
+}
+
+/// Takes f16 for bf16.
+static void qk_f16_as_bf16(const struct mha_qk_args *args, void *memory) {
+    (void)memory;
+    qk_narrow(args, widen_bf16, 1, same, args->scale);
+}
+
+/// Takes what is below the smallest normal f16 for zero.
+static float flushed(uint16_t bits) {
+    return bits & 0x7c00u ? widen_f16(bits) : 0;
+}
+
+static void qk_f16_flushes(const struct mha_qk_args *args, void *memory) {
+    (void)memory;
+    qk_narrow(args, flushed, 1, same, args->scale);
+}
+
+/// Knows no exponent that is not a number's.
+static float only_numbers(uint16_t bits) {
+    const float sign = bits & 0x8000u ? -1.0f : 1.0f;
+    const int exponent = bits >> 10 & 31;
+    const float fraction = (float)(bits & 0x3ffu);
+    return sign * (exponent == 0 ? ldexpf(fraction, -24) : ldexpf(1024 + fraction, exponent - 25));
+}
+
+static void qk_f16_no_infinity(const struct mha_qk_args *args, void *memory) {
+    (void)memory;
+    qk_narrow(args, only_numbers, 1, same, args->scale);
+}
+
+const struct mha_library_entry narrow_faults[] = {
+    NARROW(bf16, scale_rounded, .flags = 0),
+    NARROW(bf16, sum_rounded, .flags = 0),
+    NARROW(bf16, reads_pair, .flags = 0),
+    NARROW(bf16, even_stride, .flags = 0),
+    NARROW(f16, as_bf16, .flags = 0),
+    NARROW(f16, flushes, .flags = 0),
+    NARROW(f16, no_infinity, .flags = 0),
+    // Last, so that they run after the kernels that go wrong.
+    NARROW(bf16, right, .flags = 0),
+    NARROW(f16, right, .flags = 0),
+};
+const size_t narrow_fault_count = sizeof(narrow_faults) / sizeof(narrow_faults[0]);
