@@ -1,7 +1,7 @@
 /// sdpa over the packed GEMM and the vectors of one ISA: packed_bytes(), workspace_bytes(), pack()
-/// and run() of the hand-written variants. Includers define SDPA_TILE, SDPA_MR, SDPA_NR,
-/// SDPA_PACK_TRANSPOSED, SDPA_PACK and the block, SDPA_QUERIES (a multiple of SDPA_MR) by SDPA_KEYS
-/// (a multiple of SDPA_NR); include one of lanes_<isa>.h, and define beyond it
+/// and run() of the hand-written variants. Includers define SDPA_TILE, SDPA_ROWS, SDPA_MR,
+/// SDPA_NR, SDPA_PACK_TRANSPOSED, SDPA_PACK and the block, SDPA_QUERIES (a multiple of SDPA_MR) by
+/// SDPA_KEYS (a multiple of SDPA_NR); include one of lanes_<isa>.h, and define beyond it
 ///
 ///   lanes_max(a, b)          the larger, b where a is NaN
 ///   lanes_keep(v, n, fill)   the first n lanes of v, all from LANES on; `fill` in the others
@@ -47,12 +47,25 @@ enum { FEW_KEYS = 32 };
 /// Keys whose scores are summed at a time: as many independent chains as hide the latency.
 enum { SUMS = 8 };
 
+/// Queries that share what is loaded of K and V, at most.
+enum { TOGETHER = 4 };
+
 /// Vectors of V that are summed at a time, for the same reason.
 enum { CHAINS = 8 };
+
+/// Rows whose scores are read twice, for their maxima and their exponentials, while in L1.
+enum { WEIGHT_ROWS = 4 };
 
 /// Floats between rows of scores beyond the keys of a block: room for a whole vector at a row's
 /// end, and rows do not fall into the same sets of a cache.
 enum { PAD = 16 };
+
+/// Bytes of K and V of a head up to which they are not fetched ahead: they fit the smallest L2 of
+/// the CPUs of these levels, where fetching costs more than it saves.
+#define NEAR_BYTES ((size_t)256 * 1024)
+
+/// Floats of a cache line.
+enum { LINE_FLOATS = 16 };
 
 /// Scores are in units of log2(e).
 #define SDPA_LOG2_E 0x1.715476p+0f
@@ -76,7 +89,7 @@ struct block {
     float *s;        ///< [queries][s_stride] scores, then their exponentials.
     float *sums;     ///< [queries][width]
     float *largest;  ///< [queries] largest score so far.
-    float *total;    ///< [queries] sum of the exponentials.
+    float *total;    ///< [queries][LANES] sums of the exponentials.
     float *t5;       ///< [heads][SDPA_T5_ENTRIES]
 };
 
@@ -102,7 +115,7 @@ static size_t packed_bytes(const struct mha_shape *shape) {
 static size_t workspace_bytes(const struct mha_shape *shape) {
     const size_t queries = packs(shape) ? SDPA_QUERIES : FEW_QUERIES;
     const size_t keys = (packs(shape) ? SDPA_KEYS : FEW_KEYS) + PAD;
-    return (queries * (keys + padded(shape->head_dim) + 2) +
+    return (queries * (keys + padded(shape->head_dim) + 1 + LANES) +
             shape->heads / shape->kv_heads * SDPA_T5_ENTRIES) *
            sizeof(float);
 }
@@ -155,10 +168,11 @@ static inline float largest_of(const float *s, size_t n) {
     return lanes_reduce_max(lanes_max(lanes_max(m0, m1), lanes_max(m2, m3)));
 }
 
-/// Replaces s[0 ... n) by the exponentials of their distances to `reference` and gets their sum.
-static inline float exponentials(float *s, size_t n, float reference) {
+/// Replaces s[0 ... n) by the exponentials of their distances to `reference` and adds them to the
+/// lanes of `total`.
+static inline void exponentials(float *s, size_t n, float reference, float *total) {
     const lanes lowest = lanes_set(-INFINITY), from = lanes_set(reference);
-    lanes s0 = lanes_set(0.0f), s1 = s0;
+    lanes s0 = lanes_load(total, LANES), s1 = lanes_set(0.0f);
     size_t i = 0;
     for (; i + 2 * LANES <= n; i += 2 * LANES) {
         const lanes e0 = lanes_exp2(lanes_sub(lanes_load(s + i, LANES), from));
@@ -174,15 +188,15 @@ static inline float exponentials(float *s, size_t n, float reference) {
         lanes_store(s + i, e, LANES);
         s0 = lanes_add(s0, e);
     }
-    return lanes_reduce_add(lanes_add(s0, s1));
+    lanes_store(total, lanes_add(s0, s1), LANES);
 }
 
-/// Turns the visible scores of query `r` in the block of keys from `first` on into exponentials,
-/// and brings what the query has summed to the same reference.
-static inline void weights_of(const struct block *b, size_t r, size_t first, size_t keys) {
+/// Adds the bias to the visible scores of query `r` in the block of keys from `first` on, and
+/// brings the reference of their exponentials, and with it what the query has summed, to the
+/// largest score so far.
+static inline void refer(const struct block *b, size_t r, size_t first, struct mha_span span) {
     const struct mha_sdpa_args *args = b->args;
     const struct query *query = &b->query[r];
-    const struct mha_span span = span_within(query->span, first, keys);
     if (span.begin >= span.end) {
         return;
     }
@@ -205,20 +219,35 @@ static inline void weights_of(const struct block *b, size_t r, size_t first, siz
             for (size_t i = 0; i < b->width; i += LANES) {
                 lanes_store(sums + i, lanes_mul(lanes_load(sums + i, LANES), factor), LANES);
             }
-            float first_lane[LANES];
-            lanes_store(first_lane, factor, LANES);
-            b->total[r] *= first_lane[0];
+            float *total = b->total + r * LANES;
+            lanes_store(total, lanes_mul(lanes_load(total, LANES), factor), LANES);
         }
     }
-    b->total[r] += exponentials(s, n, softmax_reference(b->largest[r]));
+}
+
+/// Turns the visible scores of the block's queries in the block of keys from `first` on into
+/// exponentials, a few rows at a time: the references of all of them first, whose maxima across a
+/// vector then wait for each other in no row's exponentials.
+static void weights_of(const struct block *b, size_t first, size_t keys) {
+    for (size_t top = 0; top < b->count; top += WEIGHT_ROWS) {
+        const size_t bottom = sdpa_min(b->count, top + WEIGHT_ROWS);
+        for (size_t r = top; r < bottom; r++) {
+            refer(b, r, first, span_within(b->query[r].span, first, keys));
+        }
+        for (size_t r = top; r < bottom; r++) {
+            const struct mha_span span = span_within(b->query[r].span, first, keys);
+            exponentials(b->s + r * b->s_stride + span.begin, span.end - span.begin,
+                         softmax_reference(b->largest[r]), b->total + r * LANES);
+        }
+    }
 }
 
 /// Empties the sums of a block's queries.
 static void begin(struct block *b) {
     memset(b->sums, 0, b->count * b->width * sizeof(*b->sums));
+    memset(b->total, 0, b->count * LANES * sizeof(*b->total));
     for (size_t r = 0; r < b->count; r++) {
         b->largest[r] = -INFINITY;
-        b->total[r] = 0.0f;
     }
 }
 
@@ -227,8 +256,9 @@ static void finish(const struct block *b) {
     const size_t head_dim = b->args->head_dim;
     for (size_t r = 0; r < b->count; r++) {
         // Zeros where nothing counts; not by a product, in which infinite values make a NaN.
-        const bool empty = b->total[r] == 0.0f;
-        const lanes factor = lanes_set(1.0f / b->total[r]);
+        const float total = lanes_reduce_add(lanes_load(b->total + r * LANES, LANES));
+        const bool empty = total == 0.0f;
+        const lanes factor = lanes_set(1.0f / total);
         const float *sums = b->sums + r * b->width;
         float *o = b->query[r].o;
         for (size_t i = 0; i < head_dim; i += LANES) {
@@ -254,14 +284,6 @@ static struct mha_span seen_by_any(const struct block *b) {
 
 // --- packed ------------------------------------------------------------------------------------
 
-/// A tile over whole panels. Not inlined: beside the loops around it, its own would run out of
-/// registers for addresses.
-__attribute__((noinline)) static void tile(size_t rows, size_t depth, const float *a,
-                                           size_t a_stride, const float *panel, bool add, float *c,
-                                           size_t c_stride) {
-    SDPA_TILE(rows, SDPA_NR, depth, a, a_stride, panel, add, c, c_stride);
-}
-
 /// Scores of the block's queries against keys [first, first + keys); tiles that nobody sees are
 /// left as they are.
 static void packed_scores(const struct block *b, size_t first, size_t keys) {
@@ -270,10 +292,10 @@ static void packed_scores(const struct block *b, size_t first, size_t keys) {
     for (size_t panel = 0; panel < keys; panel += SDPA_NR) {
         const size_t from = first + panel, to = from + SDPA_NR;
         for (size_t r = 0, height = 0; r < b->count; r += height) {
-            height = gemm_tile_rows(b->count - r, SDPA_MR);
+            height = SDPA_ROWS(b->count - r, SDPA_NR);
             if (b->query[r].span.begin < to && b->query[r + height - 1].span.end > from) {
-                tile(height, depth, b->query[r].q, b->q_stride, k + from * depth, false,
-                     b->s + r * b->s_stride + panel, b->s_stride);
+                SDPA_TILE(height, SDPA_NR, depth, b->query[r].q, b->q_stride, k + from * depth,
+                          false, b->s + r * b->s_stride + panel, b->s_stride);
             }
         }
     }
@@ -281,11 +303,11 @@ static void packed_scores(const struct block *b, size_t first, size_t keys) {
 
 /// Adds weights [begin, end) of the block of keys, times their values, to the sums of `rows`
 /// queries from r on. `v` is one panel of values, from the block's first key on.
-static inline void add_values(const struct block *b, size_t r, size_t rows, size_t col,
+static inline void add_values(const struct block *b, size_t r, size_t rows, size_t col, size_t cols,
                               const float *v, size_t from, size_t to) {
     if (from < to) {
-        tile(rows, to - from, b->s + r * b->s_stride + from, b->s_stride, v + from * SDPA_NR, true,
-             b->sums + r * b->width + col, b->width);
+        SDPA_TILE(rows, cols, to - from, b->s + r * b->s_stride + from, b->s_stride,
+                  v + from * SDPA_NR, true, b->sums + r * b->width + col, b->width);
     }
 }
 
@@ -295,8 +317,10 @@ static void packed_values(const struct block *b, size_t first, size_t keys) {
         (const float *)args->packed + gemm_packed_count(args->head_dim, args->seq_kv, SDPA_NR);
     for (size_t col = 0; col < b->width; col += SDPA_NR) {
         const float *const v = values + col * args->seq_kv + first * SDPA_NR;
+        const size_t left = (args->head_dim - col + LANES - 1) / LANES * LANES;
+        const size_t cols = sdpa_min(left, SDPA_NR);
         for (size_t r = 0, height = 0; r < b->count; r += height) {
-            height = gemm_tile_rows(b->count - r, SDPA_MR);
+            height = SDPA_ROWS(b->count - r, cols);
             const struct mha_span low = span_within(b->query[r].span, first, keys);
             const struct mha_span high = span_within(b->query[r + height - 1].span, first, keys);
             // Spans move forwards from row to row: all see what the last one sees first up to what
@@ -305,14 +329,14 @@ static void packed_values(const struct block *b, size_t first, size_t keys) {
             if (low.begin != from || high.end != to) {
                 for (size_t i = r; i < r + height; i++) {
                     const struct mha_span span = span_within(b->query[i].span, first, keys);
-                    add_values(b, i, 1, col, v, span.begin, sdpa_min(span.end, from));
+                    add_values(b, i, 1, col, cols, v, span.begin, sdpa_min(span.end, from));
                 }
             }
-            add_values(b, r, height, col, v, from, to);
+            add_values(b, r, height, col, cols, v, from, to);
             if (low.begin != from || high.end != to) {
                 for (size_t i = r; i < r + height; i++) {
                     const struct mha_span span = span_within(b->query[i].span, first, keys);
-                    add_values(b, i, 1, col, v, span.begin > to ? span.begin : to, span.end);
+                    add_values(b, i, 1, col, cols, v, span.begin > to ? span.begin : to, span.end);
                 }
             }
         }
@@ -325,9 +349,7 @@ static void packed_block(struct block *b) {
     for (size_t first = any.begin / SDPA_KEYS * SDPA_KEYS; first < any.end; first += SDPA_KEYS) {
         const size_t keys = sdpa_min(any.end - first, SDPA_KEYS);
         packed_scores(b, first, keys);
-        for (size_t r = 0; r < b->count; r++) {
-            weights_of(b, r, first, keys);
-        }
+        weights_of(b, first, keys);
         packed_values(b, first, keys);
     }
     finish(b);
@@ -335,78 +357,146 @@ static void packed_block(struct block *b) {
 
 // --- few queries -------------------------------------------------------------------------------
 
-/// Writes scale times the dot products of q with SUMS rows of k to s. Not inlined, for its loop to
-/// have the registers for its addresses.
-__attribute__((noinline)) static void dot_products(const float *q, const float *k, size_t k_stride,
-                                                   size_t depth, float scale, float *s) {
-    lanes sum[SUMS];
-#pragma GCC unroll 8
-    for (size_t t = 0; t < SUMS; t++) {
-        sum[t] = lanes_set(0.0f);
+/// Writes scale times the dot products of `queries` queries, 1, 2 or 4 and a constant where this is
+/// called, with SUMS rows of k to s, s_stride apart. Queries share what is loaded of k: SUMS chains
+/// of multiply-adds are for SUMS / queries rows at a time.
+__attribute__((always_inline)) static inline void dot_products_of(const size_t queries,
+                                                                  const struct query *query,
+                                                                  const float *k, size_t k_stride,
+                                                                  size_t depth, float scale,
+                                                                  float *s, size_t s_stride) {
+    const size_t keys = SUMS / queries;
+    const float *q[TOGETHER];
+#pragma GCC unroll 4
+    for (size_t r = 0; r < queries; r++) {
+        q[r] = query[r].q;
     }
-    const float *const end = q + depth / LANES * LANES;
-    for (; q < end; q += LANES, k += LANES) {
-        const lanes x = lanes_load(q, LANES);
-#pragma GCC unroll 8
-        for (size_t t = 0; t < SUMS; t++) {
-            sum[t] = lanes_fma(x, lanes_load(k + t * k_stride, LANES), sum[t]);
-        }
-    }
-    if (depth % LANES > 0) {
-        const lanes x = lanes_load(q, depth % LANES);
+    for (size_t first = 0; first < SUMS; first += keys) {
+        lanes sum[SUMS];
 #pragma GCC unroll 8
         for (size_t t = 0; t < SUMS; t++) {
-            sum[t] = lanes_fma(x, lanes_load(k + t * k_stride, depth % LANES), sum[t]);
+            sum[t] = lanes_set(0.0f);
+        }
+        const float *row = k + first * k_stride;
+        size_t i = 0;
+        for (; i + LANES <= depth; i += LANES, row += LANES) {
+#pragma GCC unroll 8
+            for (size_t t = 0; t < SUMS; t++) {
+                const lanes x = lanes_load(q[t / keys] + i, LANES);
+                sum[t] = lanes_fma(x, lanes_load(row + t % keys * k_stride, LANES), sum[t]);
+            }
+        }
+        if (i < depth) {
+#pragma GCC unroll 8
+            for (size_t t = 0; t < SUMS; t++) {
+                const lanes x = lanes_load(q[t / keys] + i, depth - i);
+                sum[t] = lanes_fma(x, lanes_load(row + t % keys * k_stride, depth - i), sum[t]);
+            }
+        }
+        float scores[SUMS];
+        lanes_store_sums(scores, sum, scale);
+#pragma GCC unroll 4
+        for (size_t r = 0; r < queries; r++) {
+            memcpy(s + r * s_stride + first, scores + r * keys, keys * sizeof(*s));
         }
     }
-    lanes_store_sums(s, sum, scale);
+}
+
+// One function for each number, not inlined, for its loop to have the registers for its addresses.
+__attribute__((noinline)) static void dot_products_4(const struct query *query, const float *k,
+                                                     size_t k_stride, size_t depth, float scale,
+                                                     float *s, size_t s_stride) {
+    dot_products_of(4, query, k, k_stride, depth, scale, s, s_stride);
+}
+
+__attribute__((noinline)) static void dot_products_2(const struct query *query, const float *k,
+                                                     size_t k_stride, size_t depth, float scale,
+                                                     float *s, size_t s_stride) {
+    dot_products_of(2, query, k, k_stride, depth, scale, s, s_stride);
+}
+
+__attribute__((noinline)) static void dot_products_1(const struct query *query, const float *k,
+                                                     size_t k_stride, size_t depth, float scale,
+                                                     float *s, size_t s_stride) {
+    dot_products_of(1, query, k, k_stride, depth, scale, s, s_stride);
+}
+
+/// Fetches rows [from, to) of K or V.
+static inline void fetch_rows(const float *rows, size_t stride, size_t from, size_t to,
+                              size_t width) {
+    for (size_t j = from; j < to; j++) {
+        for (size_t i = 0; i < width; i += LINE_FLOATS) {
+            __builtin_prefetch(rows + j * stride + i);
+        }
+    }
+}
+
+/// Gets how many of `left` queries go together: 4, 2 or 1.
+static inline size_t together(size_t left) {
+    return left >= TOGETHER ? TOGETHER : left >= 2 ? 2 : 1;
 }
 
 static void few_scores(const struct block *b, size_t first, size_t keys) {
     const struct mha_sdpa_args *args = b->args;
+    const size_t depth = args->head_dim;
     const float scale = args->scale * SDPA_LOG2_E;
+    const bool far = args->seq_kv * depth * 2 * sizeof(float) > NEAR_BYTES;
     for (size_t j = 0, count = 0; j < keys; j += count) {
         // The last keys one by one: SUMS times the same one, of which the first counts.
         count = keys - j < SUMS ? 1 : SUMS;
-        const float *k = (const float *)args->k + (first + j) * args->k_stride;
-        // The block's values arrive while its scores are computed.
-        for (size_t t = 0; t < count; t++) {
-            const float *v = (const float *)args->v + (first + j + t) * args->v_stride;
-            for (size_t i = 0; i < args->head_dim; i += PAD) {
-                __builtin_prefetch(v + i);
+        const size_t at = first + j, next = at + count;
+        const float *k = (const float *)args->k + at * args->k_stride;
+        const size_t stride = count == SUMS ? args->k_stride : 0;
+        if (far) {
+            // The next keys and the block's values arrive while these scores are computed.
+            const size_t end = sdpa_min(next + count, args->seq_kv);
+            fetch_rows(args->k, args->k_stride, next, end, depth);
+            fetch_rows(args->v, args->v_stride, at, next, depth);
+        }
+        for (size_t r = 0, some = 0; r < b->count; r += some) {
+            some = together(b->count - r);
+            float *s = b->s + r * b->s_stride + j;
+            if (some == TOGETHER) {
+                dot_products_4(&b->query[r], k, stride, depth, scale, s, b->s_stride);
+            } else if (some == 2) {
+                dot_products_2(&b->query[r], k, stride, depth, scale, s, b->s_stride);
+            } else {
+                dot_products_1(&b->query[r], k, stride, depth, scale, s, b->s_stride);
             }
         }
-        for (size_t r = 0; r < b->count; r++) {
-            dot_products(b->query[r].q, k, count == SUMS ? args->k_stride : 0, args->head_dim,
-                         scale, b->s + r * b->s_stride + j);
-        }
     }
 }
 
-/// Adds weights p[0 ... n) times n rows of `vectors` whole vectors of v, a constant where this is
-/// called, to the sums.
-__attribute__((always_inline)) static inline void add_rows(const size_t vectors, const float *p,
-                                                           size_t n, const float *v,
-                                                           size_t v_stride, float *sums) {
+/// Adds weights p[0 ... n) of each of `queries` queries times n rows of `vectors` whole vectors of
+/// v to their sums. Both numbers are constants where this is called, at most CHAINS together.
+__attribute__((always_inline)) static inline void add_rows(const size_t queries,
+                                                           const size_t vectors, const float *p,
+                                                           size_t p_stride, size_t n,
+                                                           const float *v, size_t v_stride,
+                                                           float *sums, size_t sums_stride) {
     lanes sum[CHAINS];
 #pragma GCC unroll 8
-    for (size_t c = 0; c < vectors; c++) {
-        sum[c] = lanes_load(sums + c * LANES, LANES);
+    for (size_t c = 0; c < queries * vectors; c++) {
+        sum[c] = lanes_load(sums + c / vectors * sums_stride + c % vectors * LANES, LANES);
     }
-    for (size_t j = 0; j < n; j++) {
-        const lanes weight = lanes_set(p[j]);
+    for (size_t j = 0; j < n; j++, v += v_stride, p++) {
+        lanes y[CHAINS];
 #pragma GCC unroll 8
         for (size_t c = 0; c < vectors; c++) {
-            sum[c] = lanes_fma(weight, lanes_load(v + j * v_stride + c * LANES, LANES), sum[c]);
+            y[c] = lanes_load(v + c * LANES, LANES);
+        }
+#pragma GCC unroll 8
+        for (size_t c = 0; c < queries * vectors; c++) {
+            sum[c] = lanes_fma(lanes_set(p[c / vectors * p_stride]), y[c % vectors], sum[c]);
         }
     }
 #pragma GCC unroll 8
-    for (size_t c = 0; c < vectors; c++) {
-        lanes_store(sums + c * LANES, sum[c], LANES);
+    for (size_t c = 0; c < queries * vectors; c++) {
+        lanes_store(sums + c / vectors * sums_stride + c % vectors * LANES, sum[c], LANES);
     }
 }
 
-/// As add_rows(), of the last `width` < LANES elements of each row.
+/// As add_rows(), of the last `width` < LANES elements of each row, for one query.
 static inline void add_row_ends(size_t width, const float *p, size_t n, const float *v,
                                 size_t v_stride, float *sums) {
     lanes sum = lanes_load(sums, LANES);
@@ -416,30 +506,52 @@ static inline void add_row_ends(size_t width, const float *p, size_t n, const fl
     lanes_store(sums, sum, LANES);
 }
 
+/// Adds the values of n keys to the sums of `queries` queries, a constant where this is called, of
+/// 1, 2, 4: the more there are, the fewer vectors each, so that their chains fit the registers.
+__attribute__((always_inline)) static inline void add_values_of(const size_t queries,
+                                                                const struct block *b, size_t r,
+                                                                struct mha_span span,
+                                                                const float *v) {
+    const size_t head_dim = b->args->head_dim, stride = b->args->v_stride;
+    const size_t many = CHAINS / queries, n = span.end - span.begin;
+    const float *p = b->s + r * b->s_stride + span.begin;
+    float *sums = b->sums + r * b->width;
+    size_t i = 0;
+    for (; i + many * LANES <= head_dim; i += many * LANES) {
+        add_rows(queries, many, p, b->s_stride, n, v + i, stride, sums + i, b->width);
+    }
+    for (; i + LANES <= head_dim; i += LANES) {
+        add_rows(queries, 1, p, b->s_stride, n, v + i, stride, sums + i, b->width);
+    }
+    for (size_t q = 0; i < head_dim && q < queries; q++) {
+        add_row_ends(head_dim - i, p + q * b->s_stride, n, v + i, stride, sums + q * b->width + i);
+    }
+}
+
 static void few_values(const struct block *b, size_t first, size_t keys) {
     const struct mha_sdpa_args *args = b->args;
-    const size_t head_dim = args->head_dim, stride = args->v_stride;
-    for (size_t r = 0; r < b->count; r++) {
+    for (size_t r = 0, alike = 0; r < b->count; r += alike) {
+        // Queries that see the same keys share what is loaded of their values.
         const struct mha_span span = span_within(b->query[r].span, first, keys);
+        alike = 1;
+        while (alike < TOGETHER && r + alike < b->count) {
+            const struct mha_span other = span_within(b->query[r + alike].span, first, keys);
+            if (other.begin != span.begin || other.end != span.end) {
+                break;
+            }
+            alike++;
+        }
+        alike = together(alike);
         if (span.begin >= span.end) {
             continue;
         }
-        const float *p = b->s + r * b->s_stride + span.begin;
-        const float *v = (const float *)args->v + (first + span.begin) * stride;
-        const size_t n = span.end - span.begin;
-        float *sums = b->sums + r * b->width;
-        size_t i = 0;
-        for (; i + CHAINS * LANES <= head_dim; i += CHAINS * LANES) {
-            add_rows(CHAINS, p, n, v + i, stride, sums + i);
-        }
-        for (; i + 4 * LANES <= head_dim; i += 4 * LANES) {
-            add_rows(4, p, n, v + i, stride, sums + i);
-        }
-        for (; i + LANES <= head_dim; i += LANES) {
-            add_rows(1, p, n, v + i, stride, sums + i);
-        }
-        if (i < head_dim) {
-            add_row_ends(head_dim - i, p, n, v + i, stride, sums + i);
+        const float *v = (const float *)args->v + (first + span.begin) * args->v_stride;
+        if (alike == TOGETHER) {
+            add_values_of(4, b, r, span, v);
+        } else if (alike == 2) {
+            add_values_of(2, b, r, span, v);
+        } else {
+            add_values_of(1, b, r, span, v);
         }
     }
 }
@@ -450,9 +562,7 @@ static void few_block(struct block *b) {
     for (size_t first = any.begin / FEW_KEYS * FEW_KEYS; first < any.end; first += FEW_KEYS) {
         const size_t keys = sdpa_min(any.end - first, FEW_KEYS);
         few_scores(b, first, keys);
-        for (size_t r = 0; r < b->count; r++) {
-            weights_of(b, r, first, keys);
-        }
+        weights_of(b, first, keys);
         few_values(b, first, keys);
     }
     finish(b);
@@ -499,7 +609,7 @@ static void run(const struct mha_sdpa_args *args, void *workspace) {
     b.sums = b.s + most * b.s_stride;
     b.largest = b.sums + most * b.width;
     b.total = b.largest + most;
-    b.t5 = b.total + most;
+    b.t5 = b.total + most * LANES;
     if (args->bias.kind == MHA_BIAS_T5) {
         for (size_t h = 0; h < args->heads; h++) {
             sdpa_t5_by_distance(&args->bias, h, SDPA_LOG2_E, b.t5 + h * SDPA_T5_ENTRIES);
