@@ -213,7 +213,7 @@ static void mark_crashed(struct state *s, const char *text) {
 /// One launch: workers until every open row was visited, or the time is up.
 static int launch(struct state *s) {
     struct ab_run *run = s->run;
-    const struct supervisor supervisor = {run->machine, run->options->timeout_s, on_event, s};
+    const struct supervisor supervisor = {run->machine, run->options->timeout_s, true, on_event, s};
     const double start = team_now_ns();
     s->pairs_ns = 0;
     s->visits = 0;

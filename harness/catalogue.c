@@ -109,7 +109,7 @@ int catalogue_load(struct catalogue *catalogue, const struct options *options,
                    const struct machine *machine) {
     memset(catalogue, 0, sizeof(*catalogue));
     struct loading loading = {catalogue, options->max_isa};
-    const struct supervisor supervisor = {machine, options->timeout_s, on_kernel, &loading};
+    const struct supervisor supervisor = {machine, options->timeout_s, false, on_kernel, &loading};
     json_t *plugins = json_array();
     for (size_t i = 0; i < options->plugins.count; i++) {
         json_t *path = json_string(options->plugins.items[i]);

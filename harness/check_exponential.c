@@ -91,7 +91,7 @@ int exponential_check(struct exponential_list *list, const struct options *optio
         return EXIT_USAGE;
     }
     struct walking w = {.list = list, .progress = progress};
-    const struct supervisor supervisor = {machine, options->timeout_s, on_event, &w};
+    const struct supervisor supervisor = {machine, options->timeout_s, false, on_event, &w};
     int silent = 0;
     // A kernel that ends the worker is out; the others start again.
     while (open_items(list) > 0) {

@@ -101,7 +101,7 @@ static void on_kernel(void *context, const json_t *event) {
 }
 
 static int load_catalogues(struct comparing *c) {
-    const struct supervisor supervisor = {c->machine, c->options->timeout_s, on_kernel, c};
+    const struct supervisor supervisor = {c->machine, c->options->timeout_s, false, on_kernel, c};
     json_t *job = json_pack("{s:s, s:s, s:s}", "mode", "ab", "base", c->paths[AB_BASE], "new",
                             c->paths[AB_NEW]);
     if (!job) {

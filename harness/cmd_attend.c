@@ -153,7 +153,7 @@ static int run_worker(struct attend *a) {
                             words_of(&a->options->plugins), "seed", (json_int_t)a->options->seed,
                             "threads_allowed", (json_int_t)1, "tokens", words_of(&a->tokens),
                             "causal", a->causal, "heads", heads, "kernels", kernels);
-    const struct supervisor supervisor = {a->machine, a->options->timeout_s, on_event, a};
+    const struct supervisor supervisor = {a->machine, a->options->timeout_s, false, on_event, a};
     char text[256], reason[700];
     const enum worker_end end = supervisor_run(&supervisor, job, text, sizeof(text));
     json_decref(job);

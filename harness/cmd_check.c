@@ -232,7 +232,7 @@ static json_t *make_job(const struct checking *c) {
 
 /// Runs workers until every task is done. Returns EXIT_DONE or EXIT_USAGE.
 static int run_workers(struct checking *c) {
-    const struct supervisor supervisor = {c->machine, c->options->timeout_s, on_event, c};
+    const struct supervisor supervisor = {c->machine, c->options->timeout_s, false, on_event, c};
     int silent = 0;
     for (;;) {
         c->current_task = -1;

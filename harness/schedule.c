@@ -383,7 +383,7 @@ static void mark_crashed(struct schedule *s, enum verdict verdict, const char *t
 
 /// One launch: workers until every problem is done. Returns EXIT_DONE, or EXIT_USAGE.
 static int launch(struct schedule *s, double seconds) {
-    const struct supervisor supervisor = {s->machine, s->options->timeout_s, on_event, s};
+    const struct supervisor supervisor = {s->machine, s->options->timeout_s, true, on_event, s};
     const double end_ns = team_now_ns() + seconds * 1e9;
     int silent = 0;
     for (;;) {

@@ -39,7 +39,7 @@ void supervisor_obey_interrupt(void) {
 
 /// Environment of the worker: OpenMP reads it when it starts, so it is set before exec. With
 /// OMP_PROC_BIND a process sees one CPU of its affinity mask; the parent has counted before.
-static void set_environment(const struct machine *machine) {
+static void set_environment(const struct machine *machine, bool timed) {
     char places[16 * 1024];
     size_t used = 0;
     for (size_t i = 0; i < machine->threads_allowed && used + 16 < sizeof(places); i++) {
@@ -49,12 +49,17 @@ static void set_environment(const struct machine *machine) {
     char count[32];
     snprintf(count, sizeof(count), "%zu", machine->threads_allowed);
     setenv("OMP_NUM_THREADS", count, 1);
-    setenv("OMP_PLACES", places, 1);
-    setenv("OMP_PROC_BIND", "true", 1);
     setenv("OMP_DYNAMIC", "false", 1);
+    if (timed) {
+        setenv("OMP_PLACES", places, 1);
+        setenv("OMP_PROC_BIND", "true", 1);
+    } else {
+        unsetenv("OMP_PLACES");
+        setenv("OMP_PROC_BIND", "false", 1);
+    }
     // Threads of a team that has ended spin for a moment (a wake-up costs more than a small
     // kernel), but not into the next case: some 0.2 ms, and measure.c waits longer than that.
-    setenv("GOMP_SPINCOUNT", "20000", 1);
+    setenv("GOMP_SPINCOUNT", timed ? "20000" : "0", 1);
     unsetenv("OMP_WAIT_POLICY");
 }
 
@@ -90,7 +95,7 @@ struct child {
     int from;  ///< Events come up here.
 };
 
-static bool spawn(struct child *child, const struct machine *machine) {
+static bool spawn(struct child *child, const struct machine *machine, bool timed) {
     int down[2], up[2];
     if (pipe2(down, O_CLOEXEC) != 0) {
         return false;
@@ -118,7 +123,7 @@ static bool spawn(struct child *child, const struct machine *machine) {
         close(job);
         close(events);
         dup2(STDERR_FILENO, STDOUT_FILENO);  // stdout is for data, and a plug-in may print
-        set_environment(machine);
+        set_environment(machine, timed);
         exec_worker();
     }
     close(down[0]);
@@ -197,7 +202,7 @@ enum worker_end supervisor_run(const struct supervisor *s, const json_t *job, ch
     // A worker that dies early must not take us along when we write its job.
     struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
     sigaction(SIGPIPE, &ignore, &old);
-    if (!spawn(&child, s->machine)) {
+    if (!spawn(&child, s->machine, s->timed)) {
         snprintf(text, text_size, "the worker could not be started: %s", strerror(errno));
         sigaction(SIGPIPE, &old, NULL);
         return WORKER_CRASHED;

@@ -23,6 +23,9 @@ enum worker_end {
 struct supervisor {
     const struct machine *machine;
     double timeout_s;
+    bool timed;  ///< The job times kernels: the threads are pinned, one a CPU, and spin for a
+                 ///< moment when a team has ended. Otherwise the system places them, so that jobs
+                 ///< that run side by side share the CPUs, and they sleep at once.
     /// Called for every event but "error", "loading" and "done". Borrowed reference.
     void (*on_event)(void *context, const json_t *event);
     void *context;
