@@ -21,25 +21,37 @@ static inline float softmax_factor(float sum) {
     return sum == 0.0f ? 0.0f : 1.0f / sum;
 }
 
+/// A row: y[span.begin, span.end) is the softmax of x there, the rest of y is zero.
+struct softmax_row {
+    const float *x;
+    float *y;
+    struct mha_span span;
+};
+
+static inline struct softmax_row softmax_row_at(const struct mha_softmax_args *args, size_t row) {
+    return (struct softmax_row){
+        (const float *)args->x + row * args->x_stride,
+        args->y + row * args->y_stride,
+        mha_row_span(&args->mask, args->first_row + row),
+    };
+}
+
 /// Calls span_softmax(x, y, n) for the visible span of every row, and zeroes the rest of the row.
 /// Meant to be inlined with a constant function.
 static inline void softmax_rows(const struct mha_softmax_args *args,
                                 void (*span_softmax)(const float *x, float *y, size_t n)) {
-    const float *x = (const float *)args->x;
-    float *y = args->y;
-    for (size_t row = 0; row < args->rows; row++) {
-        const struct mha_span span = mha_row_span(&args->mask, args->first_row + row);
+    for (size_t i = 0; i < args->rows; i++) {
+        const struct softmax_row row = softmax_row_at(args, i);
+        const struct mha_span span = row.span;
         if (span.begin < span.end) {
-            span_softmax(x + span.begin, y + span.begin, span.end - span.begin);
+            span_softmax(row.x + span.begin, row.y + span.begin, span.end - span.begin);
         }
         if (span.begin > 0) {
-            memset(y, 0, span.begin * sizeof(*y));
+            memset(row.y, 0, span.begin * sizeof(*row.y));
         }
         if (span.end < args->cols) {
-            memset(y + span.end, 0, (args->cols - span.end) * sizeof(*y));
+            memset(row.y + span.end, 0, (args->cols - span.end) * sizeof(*row.y));
         }
-        x += args->x_stride;
-        y += args->y_stride;
     }
 }
 
