@@ -120,7 +120,7 @@ static double scene_bytes(const struct tensor_shape *shapes, size_t count) {
 /// Maps and fills the tensors. Returns false when there is no memory for them.
 static bool scene_make(struct scene *s) {
     struct tensor_shape shapes[OP_TENSORS_MAX];
-    const struct data_class *data = data_class_find(s->driver->classes[0]);
+    const struct data_class *data = data_class_of(s->driver, &s->problem);
     s->tensor_count = s->driver->tensors(&s->problem, shapes);
     const double set_bytes = scene_bytes(shapes, s->tensor_count);
     s->copies = 1;
@@ -217,7 +217,7 @@ static void send_reason(const struct visit *v, const char *event) {
 static bool judge(struct scene *s, const struct buffer *out, char *reason, size_t size) {
     if (!s->has_oracle) {
         s->has_oracle = oracle_make(&s->oracle, s->driver, &s->problem, s->copy_tensors[0],
-                                    data_class_find(s->driver->classes[0]), s->worker->seed,
+                                    data_class_of(s->driver, &s->problem), s->worker->seed,
                                     s->worker->threads_allowed);
     }
     if (!s->has_oracle) {

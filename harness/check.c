@@ -295,7 +295,9 @@ static void run_task(struct task *task) {
     const char *const *classes = tensors_take(task->driver) ? own : task->driver->classes;
     for (size_t i = 0; classes[i]; i++) {
         const struct data_class *data = data_class_find(classes[i]);
-        if (task->lean && i > 0 && !(data->special && data->per_lane)) {
+        if (task->problem.data != NULL
+                ? data != data_class_of(task->driver, &task->problem)
+                : task->lean && i > 0 && !(data->special && data->per_lane)) {
             continue;
         }
         run_class(task, data, i, 0);

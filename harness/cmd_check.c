@@ -70,7 +70,8 @@ static void add_task(struct checking *c, const struct problem *problem, bool lea
     c->task[c->tasks++] = task;
 }
 
-/// Adds a lean task for the problem in each position encoding that the op has by default.
+/// Adds a lean task for the problem in each position encoding that the op has by default, and of
+/// each data class that is asked for.
 static void add_in_each_position(struct checking *c, const struct op_driver *driver,
                                  const struct problem *problem) {
     const char *words = driver->positions ? driver->default_positions : "none";
@@ -81,7 +82,9 @@ static void add_in_each_position(struct checking *c, const struct op_driver *dri
         struct problem placed = *problem;
         if (problem_position_parse(&placed, word)) {
             driver->normalise(&placed);
-            add_task(c, &placed, true);
+            for (size_t d = 0; options_data(c->options, driver, &d, &placed.data);) {
+                add_task(c, &placed, true);
+            }
         }
     }
 }

@@ -113,6 +113,28 @@ static float make_deep(const struct place *at) {
     return 3.0f - 95.5f + 8.5f * uniform(at->bits);
 }
 
+/// Row maxima that climb from row to row: a maximum taken over from an earlier row is too small.
+/// In odd planes they fall, and it is too large.
+static float make_drift(const struct place *at) {
+    const float step = at->plane % 2 == 0 ? 3.0f : -3.0f;
+    return normal(at->bits) + (at->tensor == 0 ? step * (float)at->row : 0.0f);
+}
+
+/// Row maxima that jump from row to row.
+static float make_jump(const struct place *at) {
+    const uint64_t bits = data_mix(at->plane, at->row);
+    return normal(at->bits) + (at->tensor == 0 ? 200.0f * uniform(bits) : 0.0f);
+}
+
+/// Queries of 30 and 100 times the size: scores likewise, and rows of weights that few keys decide.
+static float make_x30(const struct place *at) {
+    return normal(at->bits) * (at->tensor == 0 ? 30.0f : 1.0f);
+}
+
+static float make_x100(const struct place *at) {
+    return normal(at->bits) * (at->tensor == 0 ? 100.0f : 1.0f);
+}
+
 /// -1 or 1: sums are whole numbers, exact in any order.
 static float make_signs(const struct place *at) {
     return at->bits >> 63 ? -1.0f : 1.0f;
@@ -151,7 +173,12 @@ static const struct {
     {{"deep", "exp() that ends among the denormals", false, true}, make_deep},
     {{"signs", "sums that must be exact", false, false}, make_signs},
     {{"bits", "every bit pattern, NaN payloads included", true, false}, make_bits},
-    // What the files have no values for is as in the ordinary case.
+    {{"drift", "a maximum kept from the row before", false, false}, make_drift},
+    {{"jump", "a shift that fits other rows only", false, false}, make_jump},
+    {{"x30", "scores with a wide range", false, false}, make_x30},
+    {{"x100", "scores with a range far beyond that of exp()", false, false}, make_x100},
+    // Last: no class to ask for, since it is what --tensors makes of the input. What the files have
+    // no values for is as in the ordinary case.
     {{"tensors", "what a model really computes with", false, false}, make_normal},
 };
 
@@ -162,6 +189,25 @@ const struct data_class *data_class_find(const char *name) {
         }
     }
     return NULL;
+}
+
+const char *data_class_word(size_t index) {
+    const size_t last = sizeof(classes) / sizeof(classes[0]) - 1;
+    return index < last ? classes[index].data.name : NULL;
+}
+
+bool data_class_taken(const struct op_driver *driver, const char *name) {
+    for (size_t i = 0; driver->classes[i] != NULL; i++) {
+        if (strcmp(driver->classes[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct data_class *data_class_of(const struct op_driver *driver,
+                                       const struct problem *problem) {
+    return data_class_find(problem->data != NULL ? problem->data : driver->classes[0]);
 }
 
 void data_fill_rows(const struct data_class *data, uint64_t seed, size_t shift, size_t index,

@@ -21,6 +21,16 @@ struct data_class {
 /// Finds a class; every name in a driver's list exists.
 const struct data_class *data_class_find(const char *name);
 
+/// Gets the name of one of the classes that a user may ask for; NULL behind the last one.
+const char *data_class_word(size_t index);
+
+/// Tells whether an op has a class of this name.
+bool data_class_taken(const struct op_driver *driver, const char *name);
+
+/// Gets the class that a problem is timed by.
+const struct data_class *data_class_of(const struct op_driver *driver,
+                                       const struct problem *problem);
+
 /// Fills the rows [first, first + rows) of input `index` (its place among the op's tensors) of one
 /// plane: numbers of the class times the tensor's scale, rounded to the tensor's type, or evenly
 /// spread indices whatever the class. op_fill_rows() is for tensors that may be given.

@@ -223,7 +223,7 @@ static bool make_tensors(const struct worker *worker, const struct op_driver *dr
     *buffers = diag_alloc(calloc(copies * count, sizeof(**buffers)));
     *tensors = diag_alloc(calloc(copies * count, sizeof(**tensors)));
     *copy_tensors = diag_alloc(calloc(copies, sizeof(**copy_tensors)));
-    const struct data_class *data = data_class_find(driver->classes[0]);
+    const struct data_class *data = data_class_of(driver, problem);
     for (size_t i = 0; i < copies * count; i++) {
         const struct layout *layout = &layout_dense;
         if (driver->ceiling && shapes[i % count].role == TENSOR_OUTPUT) {
@@ -288,7 +288,7 @@ static struct buffer *output_buffer(const struct problem_run *p, size_t copy) {
 static bool judge(struct problem_run *p, const struct buffer *out, struct judgement *j) {
     if (!p->has_oracle) {
         p->has_oracle = oracle_make(&p->oracle, p->driver, &p->problem, p->copy_tensors[0],
-                                    data_class_find(p->driver->classes[0]), p->worker->seed,
+                                    data_class_of(p->driver, &p->problem), p->worker->seed,
                                     p->worker->threads_allowed);
     }
     if (p->has_oracle) {
@@ -524,7 +524,7 @@ static void admit_ceiling(struct problem_run *p, struct stream *s, const struct 
     struct oracle oracle;
     struct judgement j = {0};
     if (oracle_make(&oracle, s->driver, &s->problem, s->tensors,
-                    data_class_find(s->driver->classes[0]), p->worker->seed,
+                    data_class_of(s->driver, &s->problem), p->worker->seed,
                     p->worker->threads_allowed)) {
         oracle_judge(&oracle, &out->tensor, p->worker->threads_allowed, &j);
         oracle_free(&oracle);

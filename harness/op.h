@@ -112,7 +112,7 @@ struct op_driver {
     unsigned elements;     ///< 1 << enum element of each dtype that the op takes; 0: f32 only.
     const char *mix;       ///< Access mix of the bandwidth ceiling: "read", "write" or "copy".
     enum compare_how compare;
-    /// Data classes that check walks, NULL-terminated; the first is what run times.
+    /// Data classes, NULL-terminated: check walks them, run times the first unless told otherwise.
     const char *const *classes;
 
     /// Brings axes that do not matter to the op to their canonical values (kv_heads = heads, seq_kv

@@ -5,6 +5,7 @@
 #include "attend.h"
 #include "attend_heads.h"
 #include "cpu.h"
+#include "data.h"
 #include "op.h"
 #include "presets.h"
 
@@ -137,6 +138,8 @@ static const struct option_spec specs[] = {
     {"cache", OPTION_WORDS, GROUP_SELECTION, FOR_SELECTION, AT(caches), 0, 0, NULL, cache_word,
      "STATE,...", "hot,cold", "hot: the same buffers each time; cold: copies beyond the\n"
      "last-level cache; default: hot"},
+    {"data", OPTION_WORDS, GROUP_SELECTION, FOR_SELECTION, AT(data), 0, 0, NULL, data_class_word,
+     "CLASS,...", "normal,jump", "classes of input data, for the ops that have them; default:\neach op's first, mostly normal; of check all of them"},
     {"threads", OPTION_SIZES, GROUP_SELECTION, FOR_SELECTION, AT(threads), 1, THREADS_MAX, "all",
      NULL, "LIST", "1,all", "numbers up to the CPUs that the process may use, and\n"
      "\"all\"; default: 1,all"},

@@ -525,7 +525,7 @@ static int check_no_operands(const struct options *options) {
     return EXIT_DONE;
 }
 
-/// The shape of tensors is their own.
+/// The shape and the data of tensors are their own.
 static int check_tensors(const struct options *options) {
     const struct {
         const char *name;
@@ -550,6 +550,12 @@ static int check_tensors(const struct options *options) {
                 axes[i].name, axes[i].name);
             return EXIT_USAGE;
         }
+    }
+    if (options->data.count > 0) {
+        diag_error(
+            "--data '%s': the data is that of the tensors; leave one of --data and --tensors out",
+            options->data.items[0]);
+        return EXIT_USAGE;
     }
     return EXIT_DONE;
 }
@@ -637,6 +643,7 @@ void options_free(struct options *options) {
         &options->presets,   &options->masks,    &options->caches,         &options->plugins,
         &options->positions, &options->gazes,    &options->tensors,        &options->tensor_names,
         &options->context,   &options->operands, &options->benchmark_args, &options->with,
+        &options->data,
     };
     struct size_list *const sizes[] = {
         &options->batch, &options->heads, &options->kv_heads, &options->head_dim,

@@ -46,6 +46,7 @@ struct options {
     struct string_list masks;  ///< Empty: the preset's. "none", "causal", "window:N", "lengths".
     struct string_list positions;  ///< Empty: each op's own.
     struct string_list caches;     ///< Empty: "hot".
+    struct string_list data;       ///< Data classes. Empty: each op's first, of check all.
     struct size_list threads;      ///< Empty: 1 and all. THREADS_ALL stands for all.
     struct string_list with;  ///< "OP=KERNEL": steps of the pipelines of mha, an op at most once.
     struct string_list tensors;           ///< Files of a user's own data; empty: data classes.
@@ -111,7 +112,8 @@ int options_parse(struct options *options, enum command command, int argc, char 
 /// Frees what options_parse() made.
 void options_free(struct options *options);
 
-/// Expands the selection to problems without duplicates, ordered by shape, op, dtype, mask, cache.
+/// Expands the selection to problems without duplicates, ordered by shape, op, dtype, mask, cache,
+/// data.
 /// `threads_allowed` is what --threads all means and may not exceed. Prints one line and returns
 /// EXIT_USAGE when the selection names nothing or something impossible (heads not a multiple of
 /// kv_heads, more threads than allowed, ...).
@@ -125,6 +127,11 @@ int options_threads(const struct options *options, size_t allowed, struct size_l
 /// Tells whether a selection has problems of an op in a dtype.
 bool options_take(const struct options *options, const struct op_driver *driver,
                   enum element element);
+
+/// Goes through the data classes that a selection names for an op, as struct problem has them; with
+/// none named that is NULL alone. `at` begins at 0. Returns false behind the last one.
+bool options_data(const struct options *options, const struct op_driver *driver, size_t *at,
+                  const char **data);
 
 void selection_free(struct selection *selection);
 

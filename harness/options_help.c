@@ -109,6 +109,7 @@ static const struct command_text texts[] = {
          "  mhabench run --preset gpt3 --op qk --threads 1 --out gpt3.json\n"
          "  mhabench run --heads 12,96 --head-dim 64,128 --seq 128:2048:x2 --budget 600\n"
          "  mhabench run --op qk --seq-q 1 --seq-kv 4096 --cache hot,cold\n"
+         "  mhabench run --op softmax --data normal,drift,jump\n"
          "  mhabench run --resume --out gpt3.json\n"},
     [COMMAND_MACHINE] = {"machine [options]",
                          "Tells what this machine is and what the program may use of it.",

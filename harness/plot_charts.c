@@ -73,11 +73,12 @@ static void append_problem(char *name, size_t bytes, const struct row *row, bool
     } else if (shape->kv_heads != shape->heads) {
         (void)snprintf(middle, sizeof(middle), "-group%zu", shape->heads / shape->kv_heads);
     }
-    (void)snprintf(tail, sizeof(tail), "-b%zu%s-q%zu-k%zu%s%s%s%s%s-t%d", shape->batch, middle,
+    const char *data = row->problem.data;
+    (void)snprintf(tail, sizeof(tail), "-b%zu%s-q%zu-k%zu%s%s%s%s%s%s%s-t%d", shape->batch, middle,
                    shape->seq_q, shape->seq_kv, row->problem.mask != MHA_MASK_NONE ? "-" : "",
                    row->problem.mask != MHA_MASK_NONE ? mask : "", placed ? "-" : "",
                    placed ? position : "", row->problem.cache != CACHE_HOT ? "-cold" : "",
-                   row->threads);
+                   data != NULL ? "-" : "", data != NULL ? data : "", row->threads);
     for (char *c = tail; *c != '\0'; c++) {
         if (*c == ':') {
             *c = '_';
@@ -111,12 +112,13 @@ static void describe_problem(char *text, size_t bytes, const struct row *row, bo
         (void)snprintf(middle, sizeof(middle), ", %zu heads per kv_head",
                        shape->heads / shape->kv_heads);
     }
-    (void)snprintf(text, bytes, "batch %zu%s, seq_q %zu, seq_kv %zu%s%s%s%s%s, %d thread%s",
-                   shape->batch, middle, shape->seq_q, shape->seq_kv,
-                   row->problem.mask != MHA_MASK_NONE ? ", " : "",
-                   row->problem.mask != MHA_MASK_NONE ? mask : "", placed ? ", " : "",
-                   placed ? position : "", row->problem.cache != CACHE_HOT ? ", cold cache" : "",
-                   row->threads, row->threads == 1 ? "" : "s");
+    const char *data = row->problem.data;
+    (void)snprintf(
+        text, bytes, "batch %zu%s, seq_q %zu, seq_kv %zu%s%s%s%s%s%s%s, %d thread%s", shape->batch,
+        middle, shape->seq_q, shape->seq_kv, row->problem.mask != MHA_MASK_NONE ? ", " : "",
+        row->problem.mask != MHA_MASK_NONE ? mask : "", placed ? ", " : "", placed ? position : "",
+        row->problem.cache != CACHE_HOT ? ", cold cache" : "", data != NULL ? ", data " : "",
+        data != NULL ? data : "", row->threads, row->threads == 1 ? "" : "s");
 }
 
 /// Replaces what a file name should not hold.
@@ -430,7 +432,7 @@ static void write_roofs(struct roofline *line, FILE *data, FILE *labels) {
 static void describe_column(char *text, size_t bytes, const struct row *const *rows, size_t count) {
     const struct mha_shape *shape = &rows[0]->problem.shape;
     bool batch = true, heads = true, head_dim = true, seq_q = true, seq_kv = true, mask = true;
-    bool position = true;
+    bool position = true, data = true;
     char places[32];
     problem_position_text(places, &rows[0]->problem);
     for (size_t i = 1; i < count; i++) {
@@ -444,6 +446,7 @@ static void describe_column(char *text, size_t bytes, const struct row *const *r
         char others[32];
         problem_position_text(others, other);
         position = position && strcmp(others, places) == 0;
+        data = data && problem_compare_data(other, &rows[0]->problem) == 0;
     }
     char words[32];
     problem_mask_text(words, &rows[0]->problem);
@@ -470,6 +473,10 @@ static void describe_column(char *text, size_t bytes, const struct row *const *r
     if (position && rows[0]->problem.position.kind != POSITION_NONE) {
         const size_t length = strlen(text);
         (void)snprintf(text + length, bytes - length, " %s", places);
+    }
+    if (data && rows[0]->problem.data != NULL) {
+        const size_t length = strlen(text);
+        (void)snprintf(text + length, bytes - length, " %s", rows[0]->problem.data);
     }
 }
 

@@ -158,6 +158,9 @@ void problem_case_name(char name[CASE_NAME_BYTES], const struct problem *problem
     if (problem->cache != CACHE_HOT) {
         append(&text, "/cache:%s", problem_cache_text(problem->cache));
     }
+    if (problem->data != NULL) {
+        append(&text, "/data:%s", problem->data);
+    }
     append(&text, "/threads:%d", threads);
 }
 
@@ -186,6 +189,9 @@ static void write_options(char *text, size_t size, const struct problem *problem
     if (problem->cache != CACHE_HOT) {
         append(&options, " --cache %s", problem_cache_text(problem->cache));
     }
+    if (problem->data != NULL) {
+        append(&options, " --data %s", problem->data);
+    }
 }
 
 void problem_options(char *text, size_t size, const struct problem *problem) {
@@ -196,6 +202,10 @@ void problem_options_unshaped(char *text, size_t size, const struct problem *pro
     write_options(text, size, problem, false);
 }
 
+int problem_compare_data(const struct problem *a, const struct problem *b) {
+    return strcmp(a->data != NULL ? a->data : "", b->data != NULL ? b->data : "");
+}
+
 bool problem_equal(const struct problem *a, const struct problem *b) {
     return strcmp(a->op, b->op) == 0 && strcmp(a->dtype, b->dtype) == 0 &&
            a->shape.batch == b->shape.batch && a->shape.heads == b->shape.heads &&
@@ -204,7 +214,7 @@ bool problem_equal(const struct problem *a, const struct problem *b) {
            a->mask == b->mask && a->window == b->window && a->cache == b->cache &&
            a->position.kind == b->position.kind && a->position.half == b->position.half &&
            a->position.causal == b->position.causal && !(a->position.base < b->position.base) &&
-           !(a->position.base > b->position.base);
+           !(a->position.base > b->position.base) && problem_compare_data(a, b) == 0;
 }
 
 struct mha_mask problem_mask(const struct problem *problem, size_t batch) {

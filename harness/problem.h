@@ -45,6 +45,9 @@ struct problem {
     size_t window;  ///< MHA_MASK_WINDOW only, else 0.
     enum cache_state cache;
     struct position position;
+    /// Class of the input data; static storage. NULL: what the command takes by itself: run and ab
+    /// the op's first one, check all that the op has.
+    const char *data;
 };
 
 /// Longest case name, with its final zero.
@@ -52,8 +55,8 @@ enum { CASE_NAME_BYTES = 320 };
 
 /// Writes the case name:
 /// op/dtype/isa_tag/batch:1/heads:12[/kv_heads:4]/head_dim:64/seq_q:128/seq_kv:128[/mask:causal]
-/// [/position:rope:half][/cache:cold]/threads:2, every axis that is not at its default in this
-/// fixed order.
+/// [/position:rope:half][/cache:cold][/data:jump]/threads:2, every axis that is not at its default
+/// in this fixed order.
 void problem_case_name(char name[CASE_NAME_BYTES], const struct problem *problem, const char *isa,
                        const char *tag, int threads);
 
@@ -93,6 +96,9 @@ void problem_options(char *text, size_t size, const struct problem *problem);
 
 /// Writes them without those of the shape.
 void problem_options_unshaped(char *text, size_t size, const struct problem *problem);
+
+/// Compares the data classes as strcmp() does; the default comes first.
+int problem_compare_data(const struct problem *a, const struct problem *b);
 
 bool problem_equal(const struct problem *a, const struct problem *b);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "data.h"
 #include "diag.h"
 #include "op.h"
 #include "stats.h"
@@ -32,12 +33,12 @@ json_t *protocol_problem_to_json(const struct problem *p) {
     const struct mha_shape *s = &p->shape;
     char position[32];
     problem_position_text(position, p);
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:i, s:s}", "op", p->op,
-                     "dtype", p->dtype, "batch", (json_int_t)s->batch, "heads",
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:i, s:s, s:s?}", "op",
+                     p->op, "dtype", p->dtype, "batch", (json_int_t)s->batch, "heads",
                      (json_int_t)s->heads, "kv_heads", (json_int_t)s->kv_heads, "seq_q",
                      (json_int_t)s->seq_q, "seq_kv", (json_int_t)s->seq_kv, "head_dim",
                      (json_int_t)s->head_dim, "mask", (int)p->mask, "window", (json_int_t)p->window,
-                     "cache", (int)p->cache, "position", position);
+                     "cache", (int)p->cache, "position", position, "data", p->data);
 }
 
 bool protocol_problem_from_json(const json_t *json, struct problem *p) {
@@ -59,6 +60,11 @@ bool protocol_problem_from_json(const json_t *json, struct problem *p) {
         .window = (size_t)protocol_get_integer(json, "window"),
         .cache = (enum cache_state)protocol_get_integer(json, "cache"),
     };
+    const char *data = json_string_value(json_object_get(json, "data"));
+    if (data != NULL && !data_class_taken(driver, data)) {
+        return false;
+    }
+    p->data = data != NULL ? data_class_find(data)->name : NULL;
     return problem_position_parse(p, protocol_get_string(json, "position")) && p->shape.batch > 0 &&
            p->shape.heads > 0 && p->shape.kv_heads > 0 && p->shape.head_dim > 0;
 }

@@ -155,6 +155,7 @@ static int compare_groups(const struct row *a, const struct row *b) {
         (p->position.base > q->position.base) - (p->position.base < q->position.base),
         (p->position.causal > q->position.causal) - (p->position.causal < q->position.causal),
         (p->cache > q->cache) - (p->cache < q->cache),
+        problem_compare_data(p, q),
         (a->threads > b->threads) - (a->threads < b->threads),
     };
     for (size_t i = 0; i < sizeof(differences) / sizeof(differences[0]); i++) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "data.h"
 #include "diag.h"
 #include "op.h"
 #include "results.h"
@@ -119,6 +120,7 @@ json_t *row_to_json(const struct row *row) {
     put(object, "mask", string(mask));
     put(object, "position", string(position));
     put(object, "cache", string(problem_cache_text(row->problem.cache)));
+    put(object, "data", string(row->problem.data));
     put(object, "threads", json_integer(row->threads));
     put(object, "verdict", string(verdict_text(row->verdict)));
     put(object, "reason", string(row->reason));
@@ -363,6 +365,23 @@ static void read_mask(struct reader *reader, struct problem *problem) {
     }
 }
 
+/// Results from before there was a choice have no such member.
+static void read_data(struct reader *reader, struct problem *problem) {
+    const json_t *value = json_object_get(reader->object, "data");
+    if (value == NULL || json_is_null(value)) {
+        return;
+    }
+    const struct data_class *data =
+        json_is_string(value) ? data_class_find(json_string_value(value)) : NULL;
+    if (data == NULL) {
+        fail(reader, "\"data\" is no class of data");
+        return;
+    }
+    const struct op_driver *driver = op_find(problem->op);
+    const bool first = driver != NULL && strcmp(driver->classes[0], data->name) == 0;
+    problem->data = first ? NULL : data->name;
+}
+
 static void read_problem(struct reader *reader, struct problem *problem) {
     problem->op = read_word(reader, "op");
     problem->dtype = read_word(reader, "dtype");
@@ -394,6 +413,7 @@ static void read_problem(struct reader *reader, struct problem *problem) {
     if (cache != NULL && !problem_cache_parse(problem, cache)) {
         fail(reader, "\"cache\": '%.40s' is neither hot nor cold", cache);
     }
+    read_data(reader, problem);
 }
 
 static void read_samples(struct reader *reader, struct row *row) {

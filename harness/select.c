@@ -1,8 +1,10 @@
 /// From options to problems: the axes of the presets' blocks, replaced by those that the user gave,
 /// multiplied out.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "data.h"
 #include "diag.h"
 #include "op.h"
 #include "options.h"
@@ -55,6 +57,9 @@ static size_t hash_of(const struct problem *problem) {
     hash = hash_add(hash, shape->head_dim);
     hash = hash_add(hash, (size_t)problem_element(problem));
     for (const char *c = problem->op; *c != '\0'; c++) {
+        hash = hash_add(hash, (unsigned char)*c);
+    }
+    for (const char *c = problem->data; c != NULL && *c != '\0'; c++) {
         hash = hash_add(hash, (unsigned char)*c);
     }
     return hash;
@@ -168,7 +173,25 @@ bool options_take(const struct options *options, const struct op_driver *driver,
     return asked && op_takes(driver, element);
 }
 
-/// Multiplies one shape by ops, dtypes, masks, position encodings and cache states.
+bool options_data(const struct options *options, const struct op_driver *driver, size_t *at,
+                  const char **data) {
+    *data = NULL;
+    if (options->data.count == 0) {
+        return (*at)++ == 0;
+    }
+    while (*at < options->data.count) {
+        const char *word = options->data.items[(*at)++];
+        if (data_class_taken(driver, word)) {
+            const bool first = strcmp(word, driver->classes[0]) == 0;
+            // Of check no class is the default: that is all of them.
+            *data = first && options->command != COMMAND_CHECK ? NULL : data_class_find(word)->name;
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Multiplies one shape by ops, dtypes, masks, cache states, data classes and position encodings.
 static void add_shape(struct builder *builder, const struct preset_block *block,
                       const struct mha_shape *shape, const struct string_list *masks) {
     static char *none_word[] = {"none"}, *hot_word[] = {"hot"};
@@ -194,7 +217,9 @@ static void add_shape(struct builder *builder, const struct preset_block *block,
                         .op = driver->name, .dtype = element_word(d), .shape = *shape};
                     if (problem_mask_parse(&problem, op_masks->items[m]) &&
                         problem_cache_parse(&problem, caches->items[c])) {
-                        add_positions(builder, driver, &problem, positions);
+                        for (size_t n = 0; options_data(options, driver, &n, &problem.data);) {
+                            add_positions(builder, driver, &problem, positions);
+                        }
                     }
                 }
             }
@@ -342,6 +367,31 @@ int options_threads(const struct options *options, size_t allowed, struct size_l
     return EXIT_DONE;
 }
 
+/// Refuses data classes that no op of the selection has; prints what these have.
+static int check_data(const struct builder *builder) {
+    const struct string_list *words = &builder->options->data;
+    for (size_t w = 0; w < words->count; w++) {
+        char all[1024] = "";
+        bool taken = false;
+        for (size_t i = 0; i < builder->driver_count; i++) {
+            const struct op_driver *driver = builder->drivers[i];
+            taken = taken || data_class_taken(driver, words->items[w]);
+            for (size_t c = 0; driver->classes[c] != NULL; c++) {
+                const char *before = c > 0 ? ", " : i > 0 ? "; " : "";
+                const size_t used = strlen(all);
+                snprintf(all + used, sizeof(all) - used, "%s%s%s%s", before,
+                         c == 0 ? driver->name : "", c == 0 ? " has " : "", driver->classes[c]);
+            }
+        }
+        if (!taken) {
+            diag_error("--data '%s': no op of the selection has this class of data; %s",
+                       words->items[w], all);
+            return EXIT_USAGE;
+        }
+    }
+    return EXIT_DONE;
+}
+
 static int select_problems(struct builder *builder) {
     static char *quick_word[] = {"quick"}, *edge_word[] = {"edge"};
     static const struct string_list quick = {1, quick_word}, edge = {1, edge_word};
@@ -371,6 +421,9 @@ static int select_problems(struct builder *builder) {
                        options->dtypes.items[0], driver->name, known);
             return EXIT_USAGE;
         }
+    }
+    if (check_data(builder) != EXIT_DONE) {
+        return EXIT_USAGE;
     }
     for (size_t i = 0; i < names->count; i++) {
         const struct preset *preset = preset_find(names->items[i]);

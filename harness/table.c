@@ -315,6 +315,9 @@ static void print_heading(const struct table *table, const struct row *row) {
     if (problem->cache != CACHE_HOT) {
         (void)fprintf(table->out, ", %s cache", problem_cache_text(problem->cache));
     }
+    if (problem->data != NULL) {
+        (void)fprintf(table->out, ", data %s", problem->data);
+    }
     (void)fprintf(table->out, ", threads %d%s\n", row->threads, table->color ? "\033[0m" : "");
 }
 

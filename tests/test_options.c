@@ -310,6 +310,17 @@ static void wrong_words(void **state) {
     REFUSED(COMMAND_RUN, "--op softmax --dtype bf16", "--op 'softmax'", "--dtype 'bf16'", "f32");
     REFUSED(COMMAND_RUN, "--op qk --op mha --dtype f16", "--op 'mha'", "--dtype 'f16'", "f32");
     REFUSED(COMMAND_RUN, "--cache warm", "--cache 'warm'", "hot", "cold");
+    REFUSED(COMMAND_RUN, "--data jmp", "--data 'jmp'", "did you mean 'jump'?", "x100");
+    REFUSED(COMMAND_RUN, "--data default", "--data 'default'", "known are normal");
+    REFUSED(COMMAND_CHECK, "--data tensors", "--data 'tensors'", "known are normal");
+    REFUSED(COMMAND_RUN, "--data jump,", "--data 'jump,'", "a word is missing");
+    REFUSED(COMMAND_RUN, "--data", "--data", "--data normal,jump");
+    REFUSED(COMMAND_RUN, "--op qk --op pv --data jump", "--data 'jump'", "qk has normal",
+            "pv has normal");
+    REFUSED(COMMAND_CHECK, "--op softmax --data jump,x30", "--data 'x30'", "softmax has normal",
+            "drift, jump");
+    REFUSED(COMMAND_RUN, "--data jump --tensors a.npy,b.npy", "--data 'jump'", "--tensors");
+    REFUSED(COMMAND_COMPARE, "a b --data jump", "compare does not take --data");
     REFUSED(COMMAND_RUN, "--mask foo", "--mask 'foo'", "none, causal, lengths, window:N");
     REFUSED(COMMAND_RUN, "--mask casual", "--mask 'casual'", "did you mean 'causal'?");
     static const char *const windows[] = {"window",
@@ -607,10 +618,10 @@ static void help_is_complete(void **state) {
         "usage: mhabench ", "--json",    "--color",     "--verbose",
         "--help",           "Examples:", "Exit codes:", "\n  mhabench "};
     static const char *const selection[] = {
-        "--op ",     "--isa ",     "--kernel ",  "--dtype ",  "--preset ",   "--batch ",
-        "--heads ",  "--seq ",     "--seq-q ",   "--seq-kv ", "--kv-heads ", "--head-dim ",
-        "--mask ",   "--cache ",   "--threads ", "64:512:x2", "64:512:+64",  "--seed ",
-        "--plugin ", "--max-isa ", "--timeout "};
+        "--op ",    "--isa ",    "--kernel ",  "--dtype ",   "--preset ",   "--batch ",
+        "--heads ", "--seq ",    "--seq-q ",   "--seq-kv ",  "--kv-heads ", "--head-dim ",
+        "--mask ",  "--cache ",  "--data ",    "--threads ", "64:512:x2",   "64:512:+64",
+        "--seed ",  "--plugin ", "--max-isa ", "--timeout "};
     static const char *const run[] = {"--out ",
                                       "--resume",
                                       "--budget ",
@@ -977,6 +988,53 @@ static void masks_and_caches(void **state) {
     done(&o);
 }
 
+static void data_classes(void **state) {
+    (void)state;
+    struct outcome o;
+    const char *shape = "--batch 1 --heads 2 --kv-heads 2 --head-dim 8 --seq 4 --mask none";
+    char line[200];
+    // An op that lacks a class is left out where another has it; the default is no class.
+    snprintf(line, sizeof(line), "--op qk,softmax,pv %s --data jump,normal,jump,x30", shape);
+    assert_accepted(&o, COMMAND_RUN, line);
+    assert_int_equal(o.selection.count, 5);
+    static const struct {
+        const char *op, *data;
+    } wanted[] = {
+        {"qk", NULL}, {"qk", "x30"}, {"softmax", "jump"}, {"softmax", NULL}, {"pv", NULL}};
+    for (size_t i = 0; i < 5; i++) {
+        assert_string_equal(o.selection.problems[i].op, wanted[i].op);
+        assert_true((o.selection.problems[i].data == NULL) == (wanted[i].data == NULL));
+        if (wanted[i].data != NULL) {
+            assert_string_equal(o.selection.problems[i].data, wanted[i].data);
+        }
+    }
+    assert_distinct_and_sound(&o.selection);
+    done(&o);
+    // check takes all classes by itself, so that the first one alone is a choice there.
+    snprintf(line, sizeof(line), "--op softmax %s --data normal,drift", shape);
+    assert_accepted(&o, COMMAND_CHECK, line);
+    assert_int_equal(o.selection.count, 2);
+    assert_string_equal(o.selection.problems[0].data, "normal");
+    assert_string_equal(o.selection.problems[1].data, "drift");
+    done(&o);
+    // Every class of every op can be named, and without a choice there is none.
+    for (size_t i = 0; i < op_count(); i++) {
+        const struct op_driver *driver = op_get(i);
+        for (size_t c = 0; driver->classes[c] != NULL; c++) {
+            snprintf(line, sizeof(line), "--op %s %s --data %s", driver->name, shape,
+                     driver->classes[c]);
+            assert_accepted(&o, COMMAND_RUN, line);
+            assert_int_equal(o.selection.count, own_positions(driver));
+            assert_true((o.selection.problems[0].data == NULL) == (c == 0));
+            done(&o);
+        }
+        snprintf(line, sizeof(line), "--op %s %s", driver->name, shape);
+        assert_accepted(&o, COMMAND_CHECK, line);
+        assert_null(o.selection.problems[0].data);
+        done(&o);
+    }
+}
+
 /// By shape, then by rank of the op, then mask, then cache; the same again.
 static void order_is_fixed(void **state) {
     (void)state;
@@ -1119,6 +1177,7 @@ int main(void) {
         cmocka_unit_test(axes_replace_the_presets),
         cmocka_unit_test(kv_heads_follow),
         cmocka_unit_test(masks_and_caches),
+        cmocka_unit_test(data_classes),
         cmocka_unit_test(order_is_fixed),
         cmocka_unit_test(thousands_of_problems_stay_distinct),
         cmocka_unit_test(repro_lines_name_one_problem),

@@ -35,6 +35,9 @@ static void case_names(void **state) {
     assert_string_equal(name,
                         "qk/f32/avx2_x/batch:1/heads:96/kv_heads:8/head_dim:128/seq_q:512/"
                         "seq_kv:512/mask:causal/cache:cold/threads:1");
+    problem.data = "jump";
+    problem_case_name(name, &problem, "avx2", "x", 1);
+    assert_non_null(strstr(name, "/mask:causal/cache:cold/data:jump/threads:1"));
     problem.mask = MHA_MASK_WINDOW;
     problem.window = 16;
     problem_case_name(name, &problem, "avx2", "x", 1);
@@ -65,6 +68,12 @@ static void option_lines(void **state) {
     problem.cache = CACHE_COLD;
     problem_options(text, sizeof(text), &problem);
     assert_non_null(strstr(text, "--seq-kv 0 --mask window:3 --cache cold"));
+    assert_null(strstr(text, "--data"));
+    problem.data = "x30";
+    problem_options(text, sizeof(text), &problem);
+    assert_non_null(strstr(text, "--cache cold --data x30"));
+    problem_options_unshaped(text, sizeof(text), &problem);
+    assert_non_null(strstr(text, "--cache cold --data x30"));
     char small[8] = "1234567";
     problem_options(small, sizeof(small), &problem);
     assert_string_equal(small, "--op qk");
@@ -139,6 +148,18 @@ static void equality_sees_every_member(void **state) {
     other = sample();
     other.cache = CACHE_COLD;
     assert_false(problem_equal(&problem, &other));
+    other = sample();
+    char data[] = "jump";
+    other.data = data;
+    assert_false(problem_equal(&problem, &other));
+    assert_false(problem_equal(&other, &problem));
+    struct problem third = sample();
+    third.data = "jump";  // equal words at other addresses
+    assert_true(problem_equal(&other, &third));
+    third.data = "drift";
+    assert_false(problem_equal(&other, &third));
+    assert_true(problem_compare_data(&problem, &third) < 0);
+    assert_true(problem_compare_data(&other, &third) > 0);
     other = sample();
     other.op = "pv";
     assert_false(problem_equal(&problem, &other));

@@ -144,7 +144,7 @@ static void bytes(const struct problem *problem, double *read, double *written) 
 
 static const char *const classes[] = {"normal", "uniform",   "equal", "one_huge", "ramp",
                                       "cancel", "denormal",  "e30",   "negative", "nan",
-                                      "inf",    "minus_inf", NULL};
+                                      "inf",    "minus_inf", "x30",   "x100",     NULL};
 
 const struct op_driver op_qk = {
     .name = "qk",

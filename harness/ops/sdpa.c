@@ -321,9 +321,9 @@ static void bytes(const struct problem *problem, double *read, double *written) 
     *written = 4 * dim * rows;
 }
 
-static const char *const classes[] = {"normal", "uniform",  "equal",     "one_huge", "ramp",
-                                      "cancel", "denormal", "e30",       "negative", "overflow",
-                                      "nan",    "inf",      "minus_inf", NULL};
+static const char *const classes[] = {
+    "normal",   "uniform",  "equal", "one_huge", "ramp",      "cancel", "denormal", "e30",
+    "negative", "overflow", "nan",   "inf",      "minus_inf", "x30",    "x100",     NULL};
 
 const struct op_driver op_sdpa = {
     .name = "sdpa",

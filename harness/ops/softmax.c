@@ -139,8 +139,8 @@ static void bytes(const struct problem *problem, double *read, double *written) 
 }
 
 static const char *const classes[] = {
-    "normal",   "uniform",  "equal",  "one_huge", "ramp", "cancel", "denormal",  "e30",
-    "negative", "overflow", "masked", "deep",     "nan",  "inf",    "minus_inf", NULL};
+    "normal",   "uniform", "equal", "one_huge", "ramp", "cancel",    "denormal", "e30",  "negative",
+    "overflow", "masked",  "deep",  "nan",      "inf",  "minus_inf", "drift",    "jump", NULL};
 
 const struct op_driver op_softmax = {
     .name = "softmax",

@@ -141,6 +141,34 @@ static void softmax_in_place(const struct mha_softmax_args *args, void *memory) 
     }
 }
 
+/// Subtracts the maximum of an earlier row for as long as the sum is neither 0 nor infinite: among
+/// the denormals it is neither, and has lost its last bits.
+static void softmax_kept_shift(const struct mha_softmax_args *args, void *memory) {
+    float shift = 0;
+    for (size_t r = 0; r < args->rows; r++) {
+        struct mha_softmax_args row = *args;
+        row.rows = 1;
+        row.first_row += r;
+        row.x = (const float *)args->x + r * args->x_stride;
+        row.y = args->y + r * args->y_stride;
+        const struct mha_span span = mha_row_span(&args->mask, row.first_row);
+        const float *x = row.x;
+        float max = -INFINITY, sum = 0;
+        for (size_t c = span.begin; c < span.end; c++) {
+            max = x[c] > max ? x[c] : max;
+            sum += expf(x[c] - shift);
+        }
+        if (r == 0 || !(sum > 0 && sum < INFINITY)) {
+            softmax_right(&row, memory);
+            shift = isfinite(max) ? max : shift;
+            continue;
+        }
+        for (size_t c = 0; c < args->cols; c++) {
+            row.y[c] = c >= span.begin && c < span.end ? expf(x[c] - shift) / sum : 0;
+        }
+    }
+}
+
 // --- qk
 // -----------------------------------------------------------------------------------------------
 
@@ -374,6 +402,7 @@ const struct mha_library_entry value_faults[] = {
     FAULT(softmax, drops_tail, .flags = 0),
     FAULT(softmax, nan_lane, .flags = 0),
     FAULT(softmax, in_place, .flags = MHA_FLAG_IN_PLACE),
+    FAULT(softmax, kept_shift, .flags = 0),
     FAULT(qk, first_head, .flags = 0),
     FAULT(qk, fixed_scale, .flags = 0),
     FAULT(qk, above_bound, .flags = 0),
