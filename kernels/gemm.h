@@ -123,6 +123,31 @@ static inline void gemm_packed(gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t
     }
 }
 
+/// Packs B = alpha * transpose(bt), bt [cols, depth] of floats, in panels as above.
+typedef void gemm_pack_transposed_fn(const float *bt, size_t bt_stride, size_t cols, size_t depth,
+                                     float alpha, float *packed);
+
+/// Makes `rows` rows of floats of `count` elements each.
+typedef void gemm_prepare_fn(const enum widen_type type, size_t rows, size_t count,
+                             const void *from, size_t from_stride, float *to, size_t to_stride);
+
+/// As `pack` of narrow elements: nr rows at a time become rows of `depth` floats in
+/// room[nr * widen_stride(depth)], which are packed. All functions are constants where this is
+/// called.
+static inline void gemm_pack_transposed_narrow(gemm_prepare_fn *prepare,
+                                               gemm_pack_transposed_fn *pack, size_t nr,
+                                               const enum widen_type type, const void *bt,
+                                               size_t bt_stride, size_t cols, size_t count,
+                                               size_t depth, float alpha, float *packed,
+                                               float *room) {
+    const size_t stride = widen_stride(depth);
+    for (size_t first = 0; first < cols; first += nr) {
+        const size_t some = cols - first < nr ? cols - first : nr;
+        prepare(type, some, count, widen_at(type, bt, first * bt_stride), bt_stride, room, stride);
+        pack(room, stride, some, depth, alpha, packed + first * depth);
+    }
+}
+
 /// Packs B [depth, cols] in blocks of depth, one behind the other, each packed as above. `pack` is
 /// that of the ISA.
 typedef void gemm_pack_fn(const float *b, size_t b_stride, size_t cols, size_t depth,

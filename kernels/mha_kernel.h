@@ -444,7 +444,7 @@ enum mha_kernel_flags {
 struct mha_kernel {
     const char *name;   ///< <op>_<dtype>_<isa>_<tag>: file, symbol and string alike.
     const char *op;     ///< "softmax", "qk", ...
-    const char *dtype;  ///< "f32"; qk and pv also "bf16", "f16"; peak also "bf16".
+    const char *dtype;  ///< "f32"; qk, pv, sdpa also "bf16", "f16"; peak also "bf16".
     const char *isa;    ///< "scalar", "avx2", "avx512bf16", "neon", ...: what the CPU must have.
     const char *tag;    ///< Algorithm and tile; a peer's library; "autovec" for the compiler's own.
     const char *summary;  ///< One line for `mhabench list`.

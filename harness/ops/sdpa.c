@@ -28,18 +28,21 @@ static size_t tensors(const struct problem *problem, struct tensor_shape shapes[
                                       .role = TENSOR_INPUT,
                                       .planes = s->batch * s->heads,
                                       .rows = s->seq_q,
-                                      .cols = s->head_dim};
+                                      .cols = s->head_dim,
+                                      .element = problem_element(problem)};
     shapes[1] = (struct tensor_shape){.name = "k",
                                       .role = TENSOR_INPUT,
                                       .planes = s->batch * s->kv_heads,
                                       .rows = s->seq_kv,
-                                      .cols = s->head_dim};
+                                      .cols = s->head_dim,
+                                      .element = problem_element(problem)};
     shapes[2] = shapes[1];
     shapes[2].name = "v";
     count += position_bias_tensor(problem, &shapes[3]);
     shapes[count] = shapes[0];
     shapes[count].name = "o";
     shapes[count].role = TENSOR_OUTPUT;
+    shapes[count].element = ELEMENT_F32;
     return count + 1;
 }
 
@@ -76,12 +79,12 @@ static void item_args(const struct problem *problem, const struct tensor *t,
         .head_dim = problem->shape.head_dim,
         .mask = problem_mask(problem, item->plane / problem->shape.kv_heads),
         .bias = position_bias(problem, first_head % problem->shape.heads, &t[3]),
-        .q = tensor_row(&t[0], first_head, item->first_row),
+        .q = tensor_at(&t[0], first_head, item->first_row),
         .q_head_stride = t[0].plane_stride,
         .q_stride = t[0].row_stride,
-        .k = tensor_row(&t[1], item->plane, 0),
+        .k = tensor_at(&t[1], item->plane, 0),
         .k_stride = t[1].row_stride,
-        .v = tensor_row(&t[2], item->plane, 0),
+        .v = tensor_at(&t[2], item->plane, 0),
         .v_stride = t[2].row_stride,
         .o = tensor_row(o, first_head, item->first_row),
         .o_head_stride = o->plane_stride,
@@ -114,9 +117,11 @@ struct row {
     size_t *greater;  ///< Scratch of rescalings().
     size_t *length;   ///< Likewise.
     size_t top;       ///< A key of the largest score, m.
+    const float **v;  ///< The keys' values; behind them, at `wide`, those that had to be widened.
+    float *wide;
 };
 
-static struct row row_make(size_t count) {
+static struct row row_make(size_t count, size_t dim) {
     double *const reals = diag_alloc(calloc(5 * count + 1, sizeof(*reals)));
     size_t *const sizes = diag_alloc(calloc(2 * count + 1, sizeof(*sizes)));
     return (struct row){count,
@@ -127,12 +132,16 @@ static struct row row_make(size_t count) {
                         reals + 4 * count,
                         sizes,
                         sizes + count,
-                        0};
+                        0,
+                        diag_alloc(calloc(count + 1, sizeof(const float *))),
+                        diag_alloc(calloc(count * dim + 1, sizeof(float)))};
 }
 
 static void row_free(struct row *row) {
     free(row->score);
     free(row->greater);
+    free(row->v);
+    free(row->wide);
 }
 
 /// Computes scores and their slacks; see the derivation below.
@@ -143,13 +152,14 @@ static void scores_of(const struct problem *problem, const struct tensor *t, siz
     const double n = (double)(dim + 2);
     const double gamma = n * u / (1 - n * u) + n * 0x1p-53;
     const struct mha_bias bias = position_bias(problem, plane % problem->shape.heads, &t[3]);
-    const float *q = tensor_row(&t[0], plane, index);
+    float *scratch = diag_alloc(calloc(2 * dim, sizeof(*scratch)));
+    const float *q = tensor_floats(&t[0], plane, index, scratch);
     double q_sum = 0;
     for (size_t i = 0; i < dim; i++) {
         q_sum += fabs((double)q[i]);
     }
     for (size_t j = 0; j < row->count; j++) {
-        const float *k = tensor_row(&t[1], plane / group(problem), first + j);
+        const float *k = tensor_floats(&t[1], plane / group(problem), first + j, scratch + dim);
         double sum = 0, magnitude = 0, k_sum = 0;
         for (size_t i = 0; i < dim; i++) {
             const double product = (double)q[i] * (double)k[i];
@@ -165,6 +175,7 @@ static void scores_of(const struct problem *problem, const struct tensor *t, siz
             row->slack[j] += 2 * u * (fabs(row->score[j]) + row->slack[j] + fabs(added)) + 0x1p-125;
         }
     }
+    free(scratch);
 }
 
 /// Gets how often the running maximum can grow at most once an element is in the sum, when keys are
@@ -222,6 +233,9 @@ static size_t rescalings(const struct row *row, double tolerance) {
 /// sum, v_ji and the result may each be flushed, at 2^-126 times the cofactor: (3n + 2R + 2)
 /// (1 + max_j |v_ji|) 2^-126, doubled for the divisor.
 ///
+/// bf16 and f16 change nothing: q_i, k_ji and v_ji are taken as they are stored, every one of them
+/// is a float, and what is computed of them is rounded as above.
+///
 /// The oracle's own double arithmetic: 2^-53 for 2^-24 in all of it, by (2n + 16) 2^-53 more.
 static void oracle_row(const struct problem *problem, const struct tensor *t, size_t plane,
                        size_t index, double *want, double *bound) {
@@ -229,7 +243,7 @@ static void oracle_row(const struct problem *problem, const struct tensor *t, si
     const size_t dim = problem->shape.head_dim;
     const struct mha_mask mask = problem_mask(problem, plane / problem->shape.heads);
     const struct mha_span span = mha_row_span(&mask, index);
-    struct row row = row_make(span.end - span.begin);
+    struct row row = row_make(span.end - span.begin, dim);
     scores_of(problem, t, plane, index, span.begin, &row);
 
     double max = -HUGE_VAL, slack = 0;
@@ -250,6 +264,9 @@ static void oracle_row(const struct problem *problem, const struct tensor *t, si
         return;
     }
 
+    for (size_t j = 0; j < row.count; j++) {
+        row.v[j] = tensor_floats(&t[2], plane / group(problem), span.begin + j, row.wide + j * dim);
+    }
     const double n = (double)row.count;
     const double grows = (double)rescalings(&row, 2 * slack) + ceil(log2(n));
     double sum = 0;
@@ -275,10 +292,9 @@ static void oracle_row(const struct problem *problem, const struct tensor *t, si
 
     for (size_t i = 0; i < dim; i++) {
         double magnitude = 0, relative = 0, decided = 0, low = HUGE_VAL, high = -HUGE_VAL;
-        const double v_top =
-            (double)tensor_row(&t[2], plane / group(problem), span.begin + row.top)[i];
+        const double v_top = (double)row.v[row.top][i];
         for (size_t j = 0; j < row.count; j++) {
-            const double v = (double)tensor_row(&t[2], plane / group(problem), span.begin + j)[i];
+            const double v = (double)row.v[j][i];
             const double x = row.spread[j] + common;
             const double error = x < 1 ? row.weight[j] * expm1(x) : exp(x - row.below[j] - log_sum);
             want[i] += row.weight[j] * v;
@@ -317,7 +333,8 @@ static void bytes(const struct problem *problem, double *read, double *written) 
     const struct mha_shape *s = &problem->shape;
     const double dim = (double)s->head_dim;
     const double rows = (double)(s->batch * s->heads) * (double)s->seq_q;
-    *read = 4 * dim * (rows + 2 * visible_keys(problem) * (double)s->kv_heads);
+    *read = (double)element_bytes(problem_element(problem)) * dim *
+            (rows + 2 * visible_keys(problem) * (double)s->kv_heads);
     *written = 4 * dim * rows;
 }
 
@@ -332,6 +349,7 @@ const struct op_driver op_sdpa = {
     .positions = 1u << POSITION_NONE | 1u << POSITION_ALIBI | 1u << POSITION_T5,
     .default_positions = "none",
     .compute = true,
+    .elements = 1u << ELEMENT_F32 | 1u << ELEMENT_BF16 | 1u << ELEMENT_F16,
     .axes = OP_AXIS_SEQ_Q | OP_AXIS_SEQ_KV | OP_AXIS_HEAD_DIM,
     .mix = "read",
     .compare = COMPARE_BOUND,

@@ -44,15 +44,10 @@ static void pack(const struct mha_qk_args *args, void *packed) {
                            panels);
         return;
     }
-    const size_t depth = QK_DEPTH(args->head_dim), stride = widen_stride(depth);
-    float *room = panels + gemm_packed_count(depth, args->seq_kv, QK_NR);
-    for (size_t first = 0; first < args->seq_kv; first += QK_NR) {
-        const size_t keys = args->seq_kv - first < QK_NR ? args->seq_kv - first : QK_NR;
-        QK_PREPARE(QK_TYPE, keys, args->head_dim,
-                   widen_at(QK_TYPE, args->k, first * args->k_stride), args->k_stride, room,
-                   stride);
-        QK_PACK_TRANSPOSED(room, stride, keys, depth, args->scale, panels + first * depth);
-    }
+    const size_t depth = QK_DEPTH(args->head_dim);
+    gemm_pack_transposed_narrow(QK_PREPARE, QK_PACK_TRANSPOSED, QK_NR, QK_TYPE, args->k,
+                                args->k_stride, args->seq_kv, args->head_dim, depth, args->scale,
+                                panels, panels + gemm_packed_count(depth, args->seq_kv, QK_NR));
 }
 
 /// Room for the widened rows of a block, or the one row of each head that decoding has.

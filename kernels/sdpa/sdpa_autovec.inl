@@ -6,7 +6,8 @@
 /// scale) and V are packed once per kv head; a block of queries takes one block of keys after the
 /// other, with the online softmax in between. Under a mask whole blocks of keys that nobody sees
 /// are left out. Rows with the same visible keys in a block share its product with V, the others go
-/// one by one.
+/// one by one. bf16 and f16 (GEMM_ELEMENT, GEMM_LOAD) become floats on the way: K and V when they
+/// are packed, a block of Q before its products.
 ///
 /// Error: that which harness/ops/sdpa.c derives, at 2.00 ULP of exp. Tail: gemm_autovec.inl.
 #include <math.h>
@@ -33,7 +34,9 @@ static size_t packed_bytes(const struct mha_shape *shape) {
 }
 
 static size_t workspace_bytes(const struct mha_shape *shape) {
-    return (QUERIES * (KEYS + padded(shape->head_dim) + 2) + SDPA_T5_ENTRIES) * sizeof(float);
+    const size_t room = GEMM_NARROW ? QUERIES * widen_stride(shape->head_dim) : 0;
+    return (QUERIES * (KEYS + padded(shape->head_dim) + 2) + SDPA_T5_ENTRIES + room) *
+           sizeof(float);
 }
 
 static void pack(const struct mha_sdpa_args *args, void *packed) {
@@ -52,6 +55,9 @@ struct block {
     float *largest;  ///< [QUERIES] largest score so far.
     float *total;    ///< [QUERIES] sum of the exponentials.
     float *t5;       ///< [SDPA_T5_ENTRIES]
+    float *room;     ///< [QUERIES][q_stride] where Q is widened.
+    const float *q;  ///< The queries of the block.
+    size_t q_stride;
 };
 
 /// The part of a row's visible keys that lies in the block from `first` on, counted from there.
@@ -119,9 +125,8 @@ static void add_values(const struct mha_sdpa_args *args, const struct block *b, 
 /// One block of keys for the queries [top, top + rows) of a head.
 static void keys_of(const struct mha_sdpa_args *args, const struct block *b, size_t head,
                     size_t top, size_t rows, size_t first, size_t keys) {
-    const float *q = (const float *)args->q + head * args->q_head_stride + top * args->q_stride;
     for (size_t j = 0; j < keys; j += GEMM_COLS) {
-        gemm_rows_by_panel(rows, GEMM_COLS, args->head_dim, q, args->q_stride,
+        gemm_rows_by_panel(rows, GEMM_COLS, args->head_dim, b->q, b->q_stride,
                            (const float *)args->packed + (first + j) * args->head_dim, false,
                            b->s + j, KEYS);
     }
@@ -148,8 +153,14 @@ static void keys_of(const struct mha_sdpa_args *args, const struct block *b, siz
     }
 }
 
-static void queries_of(const struct mha_sdpa_args *args, const struct block *b, size_t head,
-                       size_t top, size_t rows) {
+static void queries_of(const struct mha_sdpa_args *args, struct block *b, size_t head, size_t top,
+                       size_t rows) {
+    const GEMM_ELEMENT *q =
+        (const GEMM_ELEMENT *)args->q + head * args->q_head_stride + top * args->q_stride;
+    if (GEMM_NARROW) {
+        gemm_autovec_widen(rows, args->head_dim, q, args->q_stride, b->room, b->q_stride);
+    }
+    b->q = GEMM_NARROW ? b->room : (const void *)q;
     memset(b->sums, 0, rows * b->width * sizeof(*b->sums));
     for (size_t r = 0; r < rows; r++) {
         b->largest[r] = -INFINITY;
@@ -182,6 +193,8 @@ static void run(const struct mha_sdpa_args *args, void *workspace) {
     b.largest = b.sums + QUERIES * b.width;
     b.total = b.largest + QUERIES;
     b.t5 = b.total + QUERIES;
+    b.room = b.t5 + SDPA_T5_ENTRIES;
+    b.q_stride = GEMM_NARROW ? widen_stride(args->head_dim) : args->q_stride;
     for (size_t h = 0; h < args->heads; h++) {
         if (args->bias.kind == MHA_BIAS_T5) {
             sdpa_t5_by_distance(&args->bias, h, 1.0f, b.t5);

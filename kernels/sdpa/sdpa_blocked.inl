@@ -1,12 +1,14 @@
 /// sdpa over the packed GEMM and the vectors of one ISA: packed_bytes(), workspace_bytes(), pack()
-/// and run() of the hand-written variants. Includers define SDPA_TILE, SDPA_ROWS, SDPA_MR,
-/// SDPA_NR, SDPA_PACK_TRANSPOSED, SDPA_PACK and the block, SDPA_QUERIES (a multiple of SDPA_MR) by
-/// SDPA_KEYS (a multiple of SDPA_NR); include one of lanes_<isa>.h, and define beyond it
+/// and run() of the hand-written variants. Includers define SDPA_TYPE, the type of Q's, K's and V's
+/// elements, and include one of sdpa_<isa>.h. These define SDPA_TILE, SDPA_ROWS, SDPA_MR, SDPA_NR,
+/// SDPA_PACK_TRANSPOSED, SDPA_PACK, SDPA_WIDEN and the block, SDPA_QUERIES (a multiple of SDPA_MR)
+/// by SDPA_KEYS (a multiple of SDPA_NR); and beyond lanes_<isa>.h
 ///
 ///   lanes_max(a, b)          the larger, b where a is NaN
 ///   lanes_keep(v, n, fill)   the first n lanes of v, all from LANES on; `fill` in the others
 ///   lanes_exp2(d)            2^d for d <= 0 or NaN, exactly 0 at -inf
 ///   lanes_reduce_max(v), lanes_reduce_add(v)
+///   lanes_widen(type, p, i, n)  elements i ... i + n of p as floats, as lanes_load() has them
 ///   lanes_store_sums(p, v, factor)  p[i] = factor * the sum of the lanes of v[i], i < SUMS
 ///
 /// Algorithm: Dao et al. 2022 (arXiv:2205.14135), algorithm 1, with the sums divided once, at the
@@ -23,11 +25,16 @@
 /// Few queries, as in decoding, are bound by reading K and V: these are then read once and where
 /// they are, the scores being dot products along head_dim.
 ///
+/// bf16 and f16 are widened to floats on the way, everything behind that being the same: K and V
+/// before they are packed, a block of Q before its products, and where K and V are read as they
+/// are, in registers.
+///
 /// A row's result depends on nothing but the row: blocks of keys begin at multiples of their size,
 /// an element of a tile is one chain of multiply-adds whatever the tile, and rows meet in no sum.
 /// The bits are the same however the queries are cut into items.
 ///
-/// Error: that which harness/ops/sdpa.c derives, at the ULP that the ISA's exp2 claims.
+/// Error: that which harness/ops/sdpa.c derives, at the ULP that the ISA's exp2 claims. Widening is
+/// exact.
 /// Tail: head_dim by zeros in the packed panels, and exact loads and stores of q, k, v and o.
 #include <math.h>
 #include <stddef.h>
@@ -64,9 +71,6 @@ enum { PAD = 16 };
 /// the CPUs of these levels, where fetching costs more than it saves.
 #define NEAR_BYTES ((size_t)256 * 1024)
 
-/// Floats of a cache line.
-enum { LINE_FLOATS = 16 };
-
 /// Scores are in units of log2(e).
 #define SDPA_LOG2_E 0x1.715476p+0f
 
@@ -90,6 +94,7 @@ struct block {
     float *sums;     ///< [queries][width]
     float *largest;  ///< [queries] largest score so far.
     float *total;    ///< [queries][LANES] sums of the exponentials.
+    float *room;     ///< [queries][widen_stride(head_dim)] for widened queries.
     float *t5;       ///< [heads][SDPA_T5_ENTRIES]
 };
 
@@ -105,27 +110,49 @@ static bool packs(const struct mha_shape *shape) {
     return shape->seq_q * (shape->heads / shape->kv_heads) > FEW_QUERIES;
 }
 
+/// Gets the floats of `rows` widened rows: none where nothing is widened.
+static size_t widened(size_t rows, size_t head_dim) {
+    return SDPA_TYPE == WIDEN_F32 ? 0 : rows * widen_stride(head_dim);
+}
+
 static size_t packed_bytes(const struct mha_shape *shape) {
-    return !packs(shape) ? 0
-                         : (gemm_packed_count(shape->head_dim, shape->seq_kv, SDPA_NR) +
-                            gemm_packed_count(shape->seq_kv, shape->head_dim, SDPA_NR)) *
-                               sizeof(float);
+    // Behind the panels is the room in which keys are widened.
+    const size_t count = gemm_packed_count(shape->head_dim, shape->seq_kv, SDPA_NR) +
+                         gemm_packed_count(shape->seq_kv, shape->head_dim, SDPA_NR) +
+                         widened(SDPA_NR, shape->head_dim);
+    return packs(shape) ? count * sizeof(float) : 0;
 }
 
 static size_t workspace_bytes(const struct mha_shape *shape) {
     const size_t queries = packs(shape) ? SDPA_QUERIES : FEW_QUERIES;
     const size_t keys = (packs(shape) ? SDPA_KEYS : FEW_KEYS) + PAD;
     return (queries * (keys + padded(shape->head_dim) + 1 + LANES) +
-            shape->heads / shape->kv_heads * SDPA_T5_ENTRIES) *
+            widened(queries, shape->head_dim) + shape->heads / shape->kv_heads * SDPA_T5_ENTRIES) *
            sizeof(float);
 }
 
 static void pack(const struct mha_sdpa_args *args, void *packed) {
     float *const k = packed;
     float *const v = k + gemm_packed_count(args->head_dim, args->seq_kv, SDPA_NR);
-    SDPA_PACK_TRANSPOSED(args->k, args->k_stride, args->seq_kv, args->head_dim,
-                         args->scale * SDPA_LOG2_E, k);
-    SDPA_PACK(args->v, args->v_stride, args->head_dim, args->seq_kv, v);
+    const float scale = args->scale * SDPA_LOG2_E;
+    if (SDPA_TYPE == WIDEN_F32) {
+        SDPA_PACK_TRANSPOSED(args->k, args->k_stride, args->seq_kv, args->head_dim, scale, k);
+        SDPA_PACK(args->v, args->v_stride, args->head_dim, args->seq_kv, v);
+        return;
+    }
+    gemm_pack_transposed_narrow(SDPA_WIDEN, SDPA_PACK_TRANSPOSED, SDPA_NR, SDPA_TYPE, args->k,
+                                args->k_stride, args->seq_kv, args->head_dim, args->head_dim, scale,
+                                k, v + gemm_packed_count(args->seq_kv, args->head_dim, SDPA_NR));
+    // A panel of V is rows of SDPA_NR elements: no more than widened ones, and zeros at the end.
+    for (size_t col = 0; col < args->head_dim; col += SDPA_NR) {
+        float *const panel = v + col * args->seq_kv;
+        const size_t width = sdpa_min(args->head_dim - col, SDPA_NR);
+        if (width < SDPA_NR) {
+            memset(panel, 0, args->seq_kv * SDPA_NR * sizeof(*panel));
+        }
+        SDPA_WIDEN(SDPA_TYPE, args->seq_kv, width, widen_at(SDPA_TYPE, args->v, col),
+                   args->v_stride, panel, SDPA_NR);
+    }
 }
 
 /// The part of a query's span that lies in a block of keys, counted from its first.
@@ -362,7 +389,7 @@ static void packed_block(struct block *b) {
 /// of multiply-adds are for SUMS / queries rows at a time.
 __attribute__((always_inline)) static inline void dot_products_of(const size_t queries,
                                                                   const struct query *query,
-                                                                  const float *k, size_t k_stride,
+                                                                  const void *k, size_t k_stride,
                                                                   size_t depth, float scale,
                                                                   float *s, size_t s_stride) {
     const size_t keys = SUMS / queries;
@@ -377,20 +404,22 @@ __attribute__((always_inline)) static inline void dot_products_of(const size_t q
         for (size_t t = 0; t < SUMS; t++) {
             sum[t] = lanes_set(0.0f);
         }
-        const float *row = k + first * k_stride;
+        const void *row = widen_at(SDPA_TYPE, k, first * k_stride);
         size_t i = 0;
-        for (; i + LANES <= depth; i += LANES, row += LANES) {
+        for (; i + LANES <= depth; i += LANES, row = widen_at(SDPA_TYPE, row, LANES)) {
 #pragma GCC unroll 8
             for (size_t t = 0; t < SUMS; t++) {
                 const lanes x = lanes_load(q[t / keys] + i, LANES);
-                sum[t] = lanes_fma(x, lanes_load(row + t % keys * k_stride, LANES), sum[t]);
+                const lanes y = lanes_widen(SDPA_TYPE, row, t % keys * k_stride, LANES);
+                sum[t] = lanes_fma(x, y, sum[t]);
             }
         }
         if (i < depth) {
 #pragma GCC unroll 8
             for (size_t t = 0; t < SUMS; t++) {
                 const lanes x = lanes_load(q[t / keys] + i, depth - i);
-                sum[t] = lanes_fma(x, lanes_load(row + t % keys * k_stride, depth - i), sum[t]);
+                const lanes y = lanes_widen(SDPA_TYPE, row, t % keys * k_stride, depth - i);
+                sum[t] = lanes_fma(x, y, sum[t]);
             }
         }
         float scores[SUMS];
@@ -403,32 +432,28 @@ __attribute__((always_inline)) static inline void dot_products_of(const size_t q
 }
 
 // One function for each number, not inlined, for its loop to have the registers for its addresses.
-__attribute__((noinline)) static void dot_products_4(const struct query *query, const float *k,
+__attribute__((noinline)) static void dot_products_4(const struct query *query, const void *k,
                                                      size_t k_stride, size_t depth, float scale,
                                                      float *s, size_t s_stride) {
     dot_products_of(4, query, k, k_stride, depth, scale, s, s_stride);
 }
 
-__attribute__((noinline)) static void dot_products_2(const struct query *query, const float *k,
+__attribute__((noinline)) static void dot_products_2(const struct query *query, const void *k,
                                                      size_t k_stride, size_t depth, float scale,
                                                      float *s, size_t s_stride) {
     dot_products_of(2, query, k, k_stride, depth, scale, s, s_stride);
 }
 
-__attribute__((noinline)) static void dot_products_1(const struct query *query, const float *k,
+__attribute__((noinline)) static void dot_products_1(const struct query *query, const void *k,
                                                      size_t k_stride, size_t depth, float scale,
                                                      float *s, size_t s_stride) {
     dot_products_of(1, query, k, k_stride, depth, scale, s, s_stride);
 }
 
 /// Fetches rows [from, to) of K or V.
-static inline void fetch_rows(const float *rows, size_t stride, size_t from, size_t to,
+static inline void fetch_rows(const void *rows, size_t stride, size_t from, size_t to,
                               size_t width) {
-    for (size_t j = from; j < to; j++) {
-        for (size_t i = 0; i < width; i += LINE_FLOATS) {
-            __builtin_prefetch(rows + j * stride + i);
-        }
-    }
+    gemm_prefetch(SDPA_TYPE, to - from, width, widen_at(SDPA_TYPE, rows, from * stride), stride);
 }
 
 /// Gets how many of `left` queries go together: 4, 2 or 1.
@@ -440,12 +465,12 @@ static void few_scores(const struct block *b, size_t first, size_t keys) {
     const struct mha_sdpa_args *args = b->args;
     const size_t depth = args->head_dim;
     const float scale = args->scale * SDPA_LOG2_E;
-    const bool far = args->seq_kv * depth * 2 * sizeof(float) > NEAR_BYTES;
+    const bool far = args->seq_kv * depth * 2 * widen_bytes(SDPA_TYPE) > NEAR_BYTES;
     for (size_t j = 0, count = 0; j < keys; j += count) {
         // The last keys one by one: SUMS times the same one, of which the first counts.
         count = keys - j < SUMS ? 1 : SUMS;
         const size_t at = first + j, next = at + count;
-        const float *k = (const float *)args->k + at * args->k_stride;
+        const void *k = widen_at(SDPA_TYPE, args->k, at * args->k_stride);
         const size_t stride = count == SUMS ? args->k_stride : 0;
         if (far) {
             // The next keys and the block's values arrive while these scores are computed.
@@ -471,19 +496,19 @@ static void few_scores(const struct block *b, size_t first, size_t keys) {
 /// v to their sums. Both numbers are constants where this is called, at most CHAINS together.
 __attribute__((always_inline)) static inline void add_rows(const size_t queries,
                                                            const size_t vectors, const float *p,
-                                                           size_t p_stride, size_t n,
-                                                           const float *v, size_t v_stride,
-                                                           float *sums, size_t sums_stride) {
+                                                           size_t p_stride, size_t n, const void *v,
+                                                           size_t v_stride, float *sums,
+                                                           size_t sums_stride) {
     lanes sum[CHAINS];
 #pragma GCC unroll 8
     for (size_t c = 0; c < queries * vectors; c++) {
         sum[c] = lanes_load(sums + c / vectors * sums_stride + c % vectors * LANES, LANES);
     }
-    for (size_t j = 0; j < n; j++, v += v_stride, p++) {
+    for (size_t j = 0; j < n; j++, v = widen_at(SDPA_TYPE, v, v_stride), p++) {
         lanes y[CHAINS];
 #pragma GCC unroll 8
         for (size_t c = 0; c < vectors; c++) {
-            y[c] = lanes_load(v + c * LANES, LANES);
+            y[c] = lanes_widen(SDPA_TYPE, v, c * LANES, LANES);
         }
 #pragma GCC unroll 8
         for (size_t c = 0; c < queries * vectors; c++) {
@@ -497,11 +522,11 @@ __attribute__((always_inline)) static inline void add_rows(const size_t queries,
 }
 
 /// As add_rows(), of the last `width` < LANES elements of each row, for one query.
-static inline void add_row_ends(size_t width, const float *p, size_t n, const float *v,
+static inline void add_row_ends(size_t width, const float *p, size_t n, const void *v,
                                 size_t v_stride, float *sums) {
     lanes sum = lanes_load(sums, LANES);
     for (size_t j = 0; j < n; j++) {
-        sum = lanes_fma(lanes_set(p[j]), lanes_load(v + j * v_stride, width), sum);
+        sum = lanes_fma(lanes_set(p[j]), lanes_widen(SDPA_TYPE, v, j * v_stride, width), sum);
     }
     lanes_store(sums, sum, LANES);
 }
@@ -511,20 +536,23 @@ static inline void add_row_ends(size_t width, const float *p, size_t n, const fl
 __attribute__((always_inline)) static inline void add_values_of(const size_t queries,
                                                                 const struct block *b, size_t r,
                                                                 struct mha_span span,
-                                                                const float *v) {
+                                                                const void *v) {
     const size_t head_dim = b->args->head_dim, stride = b->args->v_stride;
     const size_t many = CHAINS / queries, n = span.end - span.begin;
     const float *p = b->s + r * b->s_stride + span.begin;
     float *sums = b->sums + r * b->width;
     size_t i = 0;
     for (; i + many * LANES <= head_dim; i += many * LANES) {
-        add_rows(queries, many, p, b->s_stride, n, v + i, stride, sums + i, b->width);
+        add_rows(queries, many, p, b->s_stride, n, widen_at(SDPA_TYPE, v, i), stride, sums + i,
+                 b->width);
     }
     for (; i + LANES <= head_dim; i += LANES) {
-        add_rows(queries, 1, p, b->s_stride, n, v + i, stride, sums + i, b->width);
+        add_rows(queries, 1, p, b->s_stride, n, widen_at(SDPA_TYPE, v, i), stride, sums + i,
+                 b->width);
     }
     for (size_t q = 0; i < head_dim && q < queries; q++) {
-        add_row_ends(head_dim - i, p + q * b->s_stride, n, v + i, stride, sums + q * b->width + i);
+        add_row_ends(head_dim - i, p + q * b->s_stride, n, widen_at(SDPA_TYPE, v, i), stride,
+                     sums + q * b->width + i);
     }
 }
 
@@ -545,7 +573,7 @@ static void few_values(const struct block *b, size_t first, size_t keys) {
         if (span.begin >= span.end) {
             continue;
         }
-        const float *v = (const float *)args->v + (first + span.begin) * args->v_stride;
+        const void *v = widen_at(SDPA_TYPE, args->v, (first + span.begin) * args->v_stride);
         if (alike == TOGETHER) {
             add_values_of(4, b, r, span, v);
         } else if (alike == 2) {
@@ -577,11 +605,18 @@ static void run_block(struct block *b, size_t first, size_t count) {
     b->count = count;
     for (size_t r = 0; r < count; r++) {
         const size_t head = (first + r) / args->rows, row = (first + r) % args->rows;
+        const void *q =
+            widen_at(SDPA_TYPE, args->q, head * args->q_head_stride + row * args->q_stride);
+        if (SDPA_TYPE != WIDEN_F32) {
+            float *const own = b->room + r * b->q_stride;
+            SDPA_WIDEN(SDPA_TYPE, 1, args->head_dim, q, 0, own, 0);
+            q = own;
+        }
         b->query[r] = (struct query){
             .span = mha_row_span(&args->mask, args->first_row + row),
             .head = head,
             .row = args->first_row + row,
-            .q = (const float *)args->q + head * args->q_head_stride + row * args->q_stride,
+            .q = q,
             .o = args->o + head * args->o_head_stride + row * args->o_stride,
         };
     }
@@ -601,7 +636,9 @@ static void run(const struct mha_sdpa_args *args, void *workspace) {
     const size_t run = decode || !args->packed ? queries : args->rows;
     struct block b = {
         .args = args,
-        .q_stride = decode ? args->q_head_stride : args->q_stride,
+        .q_stride = SDPA_TYPE != WIDEN_F32 ? widen_stride(args->head_dim)
+                    : decode               ? args->q_head_stride
+                                           : args->q_stride,
         .width = padded(args->head_dim),
         .s_stride = (args->packed ? SDPA_KEYS : FEW_KEYS) + PAD,
         .s = workspace,
@@ -609,7 +646,8 @@ static void run(const struct mha_sdpa_args *args, void *workspace) {
     b.sums = b.s + most * b.s_stride;
     b.largest = b.sums + most * b.width;
     b.total = b.largest + most;
-    b.t5 = b.total + most * LANES;
+    b.room = b.total + most * LANES;
+    b.t5 = b.room + widened(most, args->head_dim);
     if (args->bias.kind == MHA_BIAS_T5) {
         for (size_t h = 0; h < args->heads; h++) {
             sdpa_t5_by_distance(&args->bias, h, SDPA_LOG2_E, b.t5 + h * SDPA_T5_ENTRIES);
