@@ -4,18 +4,18 @@
 #include "faults.h"
 #include "widen.h"
 
-/// An entry of kernel qk_<dtype>_scalar_<tag>, whose function is qk_<dtype>_<tag>.
-#define NARROW(dtype_, tag_, ...)                                            \
-    {                                                                        \
-        &(const struct mha_kernel){.name = "qk_" #dtype_ "_scalar_" #tag_,   \
-                                   .op = "qk",                               \
-                                   .dtype = #dtype_,                         \
-                                   .isa = "scalar",                          \
-                                   .tag = #tag_,                             \
-                                   .summary = "for the tests of the tester", \
-                                   .run = {.qk = qk_##dtype_##_##tag_},      \
-                                   __VA_ARGS__},                             \
-            ""                                                               \
+/// An entry of kernel <op>_<dtype>_scalar_<tag>, whose function is <op>_<dtype>_<tag>.
+#define NARROW(op_, dtype_, tag_, ...)                                        \
+    {                                                                         \
+        &(const struct mha_kernel){.name = #op_ "_" #dtype_ "_scalar_" #tag_, \
+                                   .op = #op_,                                \
+                                   .dtype = #dtype_,                          \
+                                   .isa = "scalar",                           \
+                                   .tag = #tag_,                              \
+                                   .summary = "for the tests of the tester",  \
+                                   .run = {.op_ = op_##_##dtype_##_##tag_},   \
+                                   __VA_ARGS__},                              \
+            ""                                                                \
     }
 
 typedef float load_fn(uint16_t bits);
@@ -128,16 +128,113 @@ static void qk_f16_no_infinity(const struct mha_qk_args *args, void *memory) {
     qk_narrow(args, only_numbers, 1, same, args->scale);
 }
 
+/// o = sum of p * v, without the last `dropped` keys where their number is odd.
+static void pv_narrow(const struct mha_pv_args *args, load_fn *load, size_t dropped,
+                      float (*rounded)(float)) {
+    for (size_t h = 0; h < args->heads; h++) {
+        for (size_t r = 0; r < args->rows; r++) {
+            const struct mha_span span = mha_row_span(&args->mask, args->first_row + r);
+            const size_t odd = (span.end - span.begin) % 2;
+            const uint16_t *p =
+                (const uint16_t *)args->p + h * args->p_head_stride + r * args->p_stride;
+            float *o = args->o + h * args->o_head_stride + r * args->o_stride;
+            for (size_t i = 0; i < args->head_dim; i++) {
+                float sum = 0;
+                for (size_t j = span.begin; j < span.end - odd * dropped; j++) {
+                    const uint16_t *v = (const uint16_t *)args->v + j * args->v_stride;
+                    sum += load(p[j]) * load(v[i]);
+                }
+                o[i] = rounded(sum);
+            }
+        }
+    }
+}
+
+static void pv_bf16_right(const struct mha_pv_args *args, void *memory) {
+    (void)memory;
+    pv_narrow(args, widen_bf16, 0, same);
+}
+
+/// Stores its sums as bf16.
+static void pv_bf16_sum_rounded(const struct mha_pv_args *args, void *memory) {
+    (void)memory;
+    pv_narrow(args, widen_bf16, 0, to_bf16);
+}
+
+/// Takes keys by twos and forgets the one that is left.
+static void pv_bf16_odd_key(const struct mha_pv_args *args, void *memory) {
+    (void)memory;
+    pv_narrow(args, widen_bf16, 1, same);
+}
+
+static float narrow_score(const struct mha_sdpa_args *args, load_fn *load, const uint16_t *q,
+                          size_t key) {
+    const uint16_t *k = (const uint16_t *)args->k + key * args->k_stride;
+    float sum = 0;
+    for (size_t i = 0; i < args->head_dim; i++) {
+        sum += load(q[i]) * load(k[i]);
+    }
+    return args->scale * sum;
+}
+
+/// Softmax of one row's scores, then the values; `rounded` makes what the values are multiplied by
+/// of a weight.
+static void sdpa_narrow_row(const struct mha_sdpa_args *args, load_fn *load,
+                            float (*rounded)(float), size_t head, size_t r) {
+    const struct mha_span span = mha_row_span(&args->mask, args->first_row + r);
+    const uint16_t *q = (const uint16_t *)args->q + head * args->q_head_stride + r * args->q_stride;
+    float *o = args->o + head * args->o_head_stride + r * args->o_stride;
+    float largest = -INFINITY, total = 0;
+    for (size_t i = 0; i < args->head_dim; i++) {
+        o[i] = 0;
+    }
+    for (size_t j = span.begin; j < span.end; j++) {
+        largest = fmaxf(largest, narrow_score(args, load, q, j));
+    }
+    for (size_t j = span.begin; j < span.end; j++) {
+        const uint16_t *v = (const uint16_t *)args->v + j * args->v_stride;
+        const float reference = isinf(largest) && largest < 0 ? 0 : largest;
+        const float weight = expf(narrow_score(args, load, q, j) - reference);
+        total += weight;
+        for (size_t i = 0; i < args->head_dim; i++) {
+            o[i] += rounded(weight) * load(v[i]);
+        }
+    }
+    for (size_t i = 0; i < args->head_dim; i++) {
+        o[i] = total == 0 ? 0 : o[i] / total;
+    }
+}
+
+#define SDPA_NARROW(dtype, tag, load, rounded)                                         \
+    static void sdpa_##dtype##_##tag(const struct mha_sdpa_args *args, void *memory) { \
+        (void)memory;                                                                  \
+        for (size_t i = 0; i < args->heads * args->rows; i++) {                        \
+            sdpa_narrow_row(args, load, rounded, i / args->rows, i % args->rows);      \
+        }                                                                              \
+    }
+
+SDPA_NARROW(bf16, right, widen_bf16, same)
+SDPA_NARROW(f16, right, widen_f16, same)
+SDPA_NARROW(bf16, weights_rounded, widen_bf16, to_bf16)
+SDPA_NARROW(f16, flushes, flushed, same)
+
 const struct mha_library_entry narrow_faults[] = {
-    NARROW(bf16, scale_rounded, .flags = 0),
-    NARROW(bf16, sum_rounded, .flags = 0),
-    NARROW(bf16, reads_pair, .flags = 0),
-    NARROW(bf16, even_stride, .flags = 0),
-    NARROW(f16, as_bf16, .flags = 0),
-    NARROW(f16, flushes, .flags = 0),
-    NARROW(f16, no_infinity, .flags = 0),
+    NARROW(qk, bf16, scale_rounded, .flags = 0),
+    NARROW(qk, bf16, sum_rounded, .flags = 0),
+    NARROW(qk, bf16, reads_pair, .flags = 0),
+    NARROW(qk, bf16, even_stride, .flags = 0),
+    NARROW(qk, f16, as_bf16, .flags = 0),
+    NARROW(qk, f16, flushes, .flags = 0),
+    NARROW(qk, f16, no_infinity, .flags = 0),
+    NARROW(pv, bf16, sum_rounded, .flags = 0),
+    NARROW(pv, bf16, odd_key, .flags = 0),
+    NARROW(sdpa, bf16, weights_rounded, .flags = 0),
+    NARROW(sdpa, f16, flushes, .flags = 0),
     // Last, so that they run after the kernels that go wrong.
-    NARROW(bf16, right, .flags = 0),
-    NARROW(f16, right, .flags = 0),
+    NARROW(qk, bf16, right, .flags = 0),
+    NARROW(qk, f16, right, .flags = 0),
+    NARROW(pv, bf16, right, .flags = 0),
+    NARROW(sdpa, bf16, right, .flags = 0),
+    NARROW(sdpa, f16, right, .flags = 0),
 };
 const size_t narrow_fault_count = sizeof(narrow_faults) / sizeof(narrow_faults[0]);
