@@ -55,6 +55,27 @@ expect_text out 'repeat: ./mhabench check --kernel qk_f32_scalar_one_value --op 
 run "$program" check --plugin ./one_value.so --kernel qk_f32_scalar_one_value --heads 1 --kv-heads 1 --head-dim 8 --seq-q 30 --seq-kv 4
 expect_status 0 'the same kernel without the file'
 
+# --- a narrow type ----------------------------------------------------------------------------------------
+# shellcheck disable=SC2086 # words
+run "$program" check --verbose --isa scalar --op qk,pv,sdpa --dtype bf16,f16 --tensors real.safetensors $names
+expect_status 0 'check of a file that is rounded'
+for op in qk pv sdpa; do
+    expect_text out "$op/bf16/scalar_"
+    expect_text out "$op/f16/scalar_"
+done
+# To the nearest, and in the middle to the even one: kernels that are right only over what that makes of the file.
+"$cc" -O2 -shared -fPIC -I "$kernels" "$here/rounded.c" -o rounded.so
+"$make" npy q.npy 1 300 8
+for dtype in bf16 f16; do
+    run "$program" check --plugin ./rounded.so --kernel "qk_${dtype}_scalar_rounded" --op qk --dtype "$dtype" --tensors q.npy,k.npy
+    expect_status 0 "values of a file rounded to $dtype"
+    expect_text out "PASSED      qk_${dtype}_scalar_rounded"
+    run "$program" check --plugin ./rounded.so --kernel "qk_${dtype}_scalar_rounded" --op qk --dtype "$dtype" --heads 1 --kv-heads 1 \
+        --head-dim 8 --seq-q 300 --seq-kv 4
+    expect_status 1 "other values of $dtype"
+done
+"$make" npy q.npy 1 30 8
+
 # --- run ------------------------------------------------------------------------------------------------
 measure() {
     # shellcheck disable=SC2086 # words
