@@ -5,11 +5,13 @@
 /// BLOCK_ROWS rows: one product over the keys that all of them see, and one for each edge, where
 /// some see a key and others do not. There the weights are copied and those of keys that are not
 /// seen are zeros; a value that is not finite would leak through them (0 * NaN), so that such an
-/// edge is done row by row. Error: that of the product, see the library's .c.
+/// edge is done row by row. P and V are of floats or, with PEER_BF16, of bf16.
+/// Error: that of the product, see the library's .c.
 #include <math.h>
 #include <string.h>
 
 #include "mha_kernel.h"
+#include "peer_element.h"
 #include "peer_name.h"
 
 /// Rows of a block, and most keys of an edge: spans of neighbouring rows differ by one key at each
@@ -21,9 +23,9 @@ struct block {
     const struct mha_pv_args *args;
     void *prepare;
     size_t first, rows;  ///< Within the item.
-    const float *p;
+    const peer_element *p;
     float *o;
-    float *edge;  ///< [BLOCK_ROWS][EDGE_KEYS]
+    peer_element *edge;  ///< [BLOCK_ROWS][EDGE_KEYS]
 };
 
 static size_t smaller(size_t a, size_t b) {
@@ -35,20 +37,23 @@ static struct mha_span span_of(const struct block *b, size_t row) {
 }
 
 /// The product over the keys [from, to) with these weights, whose first column is that of `from`.
-static bool multiply(const struct block *b, const float *p, size_t p_stride, size_t from, size_t to,
-                     bool add) {
+static bool multiply(const struct block *b, const peer_element *p, size_t p_stride, size_t from,
+                     size_t to, bool add) {
     const struct product product = {
         .rows = b->rows,
         .cols = b->args->head_dim,
         .depth = to - from,
-        .a = p,
+        .a = (const void *)p,
         .a_stride = p_stride,
-        .b = b->prepare ? NULL : (const float *)b->args->v + from * b->args->v_stride,
+        .b = b->prepare
+                 ? NULL
+                 : (const void *)((const peer_element *)b->args->v + from * b->args->v_stride),
         .b_stride = b->args->v_stride,
         .c = b->o,
         .c_stride = b->args->o_stride,
         .factor = 1,
         .add = add,
+        .bf16 = PEER_IS_BF16,
     };
     if (b->prepare) {
         return product_prepare(b->prepare, &product);
@@ -61,9 +66,9 @@ static bool values_finite(const struct mha_pv_args *args, size_t from, size_t to
     // x - x is 0 for what is finite, else NaN: a sum that the compiler vectorises.
     float sum = 0;
     for (size_t j = from; j < to; j++) {
-        const float *v = (const float *)args->v + j * args->v_stride;
+        const peer_element *v = (const peer_element *)args->v + j * args->v_stride;
         for (size_t i = 0; i < args->head_dim; i++) {
-            sum += v[i] - v[i];
+            sum += peer_float(v[i]) - peer_float(v[i]);
         }
     }
     return sum == 0;
@@ -76,10 +81,10 @@ static void edge_by_rows(const struct block *b, size_t from, size_t to) {
         const size_t end = smaller(span.end, to);
         float *o = b->o + r * b->args->o_stride;
         for (size_t j = span.begin > from ? span.begin : from; j < end; j++) {
-            const float *v = (const float *)b->args->v + j * b->args->v_stride;
-            const float weight = b->p[r * b->args->p_stride + j];
+            const peer_element *v = (const peer_element *)b->args->v + j * b->args->v_stride;
+            const float weight = peer_float(b->p[r * b->args->p_stride + j]);
             for (size_t i = 0; i < b->args->head_dim; i++) {
-                o[i] += weight * v[i];
+                o[i] += weight * peer_float(v[i]);
             }
         }
     }
@@ -103,7 +108,7 @@ static bool edge(const struct block *b, size_t from, size_t to, bool add) {
         const struct mha_span span = span_of(b, r);
         const size_t begin = smaller(span.begin > from ? span.begin : from, to);
         const size_t end = smaller(span.end > begin ? span.end : begin, to);
-        float *w = b->edge + r * EDGE_KEYS;
+        peer_element *w = b->edge + r * EDGE_KEYS;
         memset(w, 0, (begin - from) * sizeof(*w));
         memcpy(w + (begin - from), b->p + r * b->args->p_stride + begin,
                (end - begin) * sizeof(*w));
@@ -128,7 +133,7 @@ static bool block(const struct block *b) {
 }
 
 /// Goes through one head of an item.
-static bool head(const struct mha_pv_args *args, size_t h, void *prepare, float *workspace) {
+static bool head(const struct mha_pv_args *args, size_t h, void *prepare, void *workspace) {
     struct block b = {.args = args, .prepare = prepare, .rows = args->rows, .edge = workspace};
     const struct mha_span first = span_of(&b, 0), last = span_of(&b, args->rows - 1);
     const bool alike = first.begin == last.begin && first.end == last.end;
@@ -137,7 +142,8 @@ static bool head(const struct mha_pv_args *args, size_t h, void *prepare, float 
     for (; b.first < args->rows && good; b.first += step) {
         b.rows = smaller(step, args->rows - b.first);
         if (!prepare) {
-            b.p = (const float *)args->p + h * args->p_head_stride + b.first * args->p_stride;
+            b.p =
+                (const peer_element *)args->p + h * args->p_head_stride + b.first * args->p_stride;
             b.o = args->o + h * args->o_head_stride + b.first * args->o_stride;
         }
         good = block(&b);

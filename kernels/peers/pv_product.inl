@@ -9,7 +9,7 @@ static void run(const struct mha_pv_args *args, void *workspace) {
 
 static size_t workspace_bytes(const struct mha_shape *shape) {
     (void)shape;
-    return sizeof(float[BLOCK_ROWS][EDGE_KEYS]);
+    return sizeof(peer_element[BLOCK_ROWS][EDGE_KEYS]);
 }
 
 static bool supports(const struct mha_shape *shape, const struct mha_mask *mask, const char **why) {

@@ -3,13 +3,8 @@
 #include <math.h>
 
 #include "mha_kernel.h"
+#include "peer_element.h"
 #include "peer_name.h"
-
-#ifdef PEER_BF16
-enum { ELEMENT_BYTES = sizeof(uint16_t), IS_BF16 = 1 };
-#else
-enum { ELEMENT_BYTES = sizeof(float), IS_BF16 = 0 };
-#endif
 
 static void run(const struct mha_qk_args *args, void *workspace) {
     (void)workspace;
@@ -18,7 +13,7 @@ static void run(const struct mha_qk_args *args, void *workspace) {
             .rows = args->rows,
             .cols = args->seq_kv,
             .depth = args->head_dim,
-            .a = (const void *)((const char *)args->q + ELEMENT_BYTES * h * args->q_head_stride),
+            .a = (const void *)((const peer_element *)args->q + h * args->q_head_stride),
             .a_stride = args->q_stride,
             .b = args->k,
             .b_stride = args->k_stride,
@@ -26,7 +21,7 @@ static void run(const struct mha_qk_args *args, void *workspace) {
             .c = args->s + h * args->s_head_stride,
             .c_stride = args->s_stride,
             .factor = args->scale,
-            .bf16 = IS_BF16,
+            .bf16 = PEER_IS_BF16,
         };
         product_run(args->state, &product);
     }
@@ -51,7 +46,7 @@ static void *create(const struct mha_shape *shape, const struct mha_mask *mask) 
         .b_is = B_TRANSPOSED,
         .c_stride = shape->seq_kv,
         .factor = 1.0f / sqrtf((float)shape->head_dim),
-        .bf16 = IS_BF16,
+        .bf16 = PEER_IS_BF16,
     };
     return product_new_for(&product, shape->seq_q > 0 && shape->seq_kv > 0);
 }
