@@ -11,8 +11,10 @@
 #include "vec_avx512.h"
 #include "widen.h"
 
-/// Widens 16 elements of two bytes.
-static inline __m512 widen_avx512_halves(const enum widen_type type, __m256i bits) {
+/// Widens 16 elements of two bytes. Always inlined: where vectors are translated to narrower ones
+/// it is long enough for GCC 12 to call it, and the caller then lacks a vzeroupper.
+__attribute__((always_inline)) static inline __m512 widen_avx512_halves(const enum widen_type type,
+                                                                        __m256i bits) {
     return type == WIDEN_BF16
                ? _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))
                : _mm512_cvtph_ps(bits);
