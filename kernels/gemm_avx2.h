@@ -154,6 +154,13 @@ __attribute__((noinline, unused)) static void gemm_avx2_tile(size_t rows, size_t
     }
 }
 
+/// The tile of one row, which adds to C: what a mask leaves to single rows is a few steps of depth,
+/// and a call would cost as much as they do.
+static inline void gemm_avx2_tile_row(size_t cols, size_t depth, const float *a, const float *panel,
+                                      float *c) {
+    gemm_avx2_tile_of(1, GEMM_AVX2_VECTORS, cols, depth, a, 0, panel, true, c, 0);
+}
+
 /// Loads 4 elements of row `row` into the low and of row `row + 4` into the high half; rows from
 /// `rows` on are zeros.
 static inline __m256 gemm_avx2_row_pair(const float *bt, size_t bt_stride, size_t row, size_t rows,

@@ -175,6 +175,13 @@ __attribute__((noinline, unused)) static void gemm_avx512_tile(size_t rows, size
                         c_stride);
 }
 
+/// The tile of one row, which adds to C: what a mask leaves to single rows is a few steps of depth,
+/// and a call would cost as much as they do.
+static inline void gemm_avx512_tile_row(size_t cols, size_t depth, const float *a,
+                                        const float *panel, float *c) {
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, 1, cols, depth, a, 0, panel, true, c, 0);
+}
+
 /// Loads the elements of `mask` of rows row, row + 4, row + 8, row + 12 into the four quarters;
 /// rows from `rows` on are zeros.
 static inline __m512 gemm_avx512_row_quad(const float *bt, size_t bt_stride, size_t row,

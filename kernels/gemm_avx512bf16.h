@@ -61,6 +61,12 @@ __attribute__((noinline, unused)) static void gemm_avx512bf16_tile(size_t rows, 
     gemm_avx512_tile_by(GEMM_AVX512_PAIRS, rows, cols, depth, a, a_stride, panel, add, c, c_stride);
 }
 
+/// The tile of one row, see gemm_avx512_tile_row().
+static inline void gemm_avx512bf16_tile_row(size_t cols, size_t depth, const float *a,
+                                            const float *panel, float *c) {
+    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, 1, cols, depth, a, 0, panel, true, c, 0);
+}
+
 /// Gets 16 pairs (a_i, b_i) of the elements of two rows in `mask`; without `b` of a_i and zeros.
 static inline __m512i gemm_avx512bf16_interleave(const void *a, const void *b, __mmask16 mask) {
     const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, a));

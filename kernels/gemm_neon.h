@@ -144,6 +144,13 @@ __attribute__((noinline, unused)) static void gemm_neon_tile(size_t rows, size_t
     }
 }
 
+/// The tile of one row, which adds to C: what a mask leaves to single rows is a few steps of depth,
+/// and a call would cost as much as they do.
+static inline void gemm_neon_tile_row(size_t cols, size_t depth, const float *a, const float *panel,
+                                      float *c) {
+    gemm_neon_tile_of(1, cols, depth, a, 0, panel, true, c, 0);
+}
+
 /// Transposes 4 x 4: column[j] gets element j of the 4 rows.
 static inline void gemm_neon_transpose(const float32x4_t row[4], float32x4_t column[4]) {
     const float64x2_t t0 = vreinterpretq_f64_f32(vtrn1q_f32(row[0], row[1]));

@@ -5,6 +5,7 @@
 #include "gemm_neon.h"
 
 #define PV_TILE gemm_neon_tile
+#define PV_TILE_ROW gemm_neon_tile_row
 #define PV_ROWS gemm_neon_rows
 #define PV_MR GEMM_NEON_MR
 #define PV_NR GEMM_NEON_NR

@@ -5,6 +5,7 @@
 #include "gemm_avx2.h"
 
 #define PV_TILE gemm_avx2_tile
+#define PV_TILE_ROW gemm_avx2_tile_row
 #define PV_ROWS gemm_avx2_rows
 #define PV_MR GEMM_AVX2_MR
 #define PV_NR GEMM_AVX2_NR

@@ -4,6 +4,7 @@
 #include "gemm_avx512.h"
 
 #define PV_TILE gemm_avx512_tile
+#define PV_TILE_ROW gemm_avx512_tile_row
 #define PV_ROWS gemm_avx512_rows
 #define PV_MR GEMM_AVX512_MR
 #define PV_NR GEMM_AVX512_NR

@@ -1,9 +1,9 @@
 /// pv over the packed GEMM of one ISA: packed_bytes(), pack() and run() of the hand-written
-/// variants. Includers define PV_TILE, PV_ROWS, PV_MR, PV_NR, PV_PACK, PV_ROW, PV_WIDEN and
-/// PV_TYPE, the
-/// type of P's and V's elements. Where a float of a panel and of a block of P
-/// holds two keys, they define PV_KEYS as 2, PV_PREPARE, which makes rows of a block of P in place
-/// of PV_WIDEN, PV_PACK as one that takes V as it is, and PV_SINGLE, which adds one key of a pair.
+/// variants. Includers define PV_TILE, PV_TILE_ROW, PV_ROWS, PV_MR, PV_NR, PV_PACK, PV_ROW,
+/// PV_WIDEN and PV_TYPE, the type of P's and V's elements. Where a float of a panel and of a block
+/// of P holds two keys, they define PV_KEYS as 2, PV_PREPARE, which makes rows of a block of P in
+/// place of PV_WIDEN, PV_PACK as one that takes V as it is, and PV_SINGLE, which adds one key of a
+/// pair.
 ///
 /// Algorithm: V of a kv head is packed once into panels of PV_NR columns, cut into blocks of keys
 /// (Goto and van de Geijn 2008). A tile of rows takes the keys that all of its rows see; what
@@ -106,7 +106,7 @@ static inline void add_row(struct mha_span keys, size_t width, size_t first, con
     }
     const size_t begin = (keys.begin - first) / PV_KEYS, end = (keys.end - first) / PV_KEYS;
     if (keys.begin < keys.end && begin < end) {
-        PV_TILE(1, width, end - begin, p + begin, 0, panel + begin * PV_NR, true, o, 0);
+        PV_TILE_ROW(width, end - begin, p + begin, panel + begin * PV_NR, o);
     }
     if (PV_KEYS > 1 && keys.end % 2 != 0 && keys.begin < keys.end) {
         PV_SINGLE(width, false, p + end, panel + end * PV_NR, o);

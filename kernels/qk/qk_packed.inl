@@ -1,8 +1,7 @@
 /// qk over the packed GEMM of one ISA: packed_bytes(), pack() and run() of the hand-written
-/// variants. Includers define QK_TILE, QK_ROWS, QK_MR, QK_NR, QK_PACK_TRANSPOSED, QK_DOTS,
-/// QK_WIDEN and
-/// QK_TYPE, the type of Q's and K's elements. Where a panel and a block of Q hold something else
-/// than widened elements, they define QK_DEPTH(head_dim), the floats of a row, and QK_PREPARE,
+/// variants. Includers define QK_TILE, QK_ROWS, QK_MR, QK_NR, QK_PACK_TRANSPOSED, QK_DOTS, QK_WIDEN
+/// and QK_TYPE, the type of Q's and K's elements. Where a panel and a block of Q hold something
+/// else than widened elements, they define QK_DEPTH(head_dim), the floats of a row, and QK_PREPARE,
 /// which makes rows of it in place of QK_WIDEN.
 ///
 /// Algorithm: K of a kv head is packed once, transposed and multiplied by scale, into panels of

@@ -43,6 +43,7 @@ static inline lanes lanes_widen(const enum widen_type type, const void *p, size_
 }
 
 #define SDPA_TILE gemm_avx2_tile
+#define SDPA_TILE_ROW gemm_avx2_tile_row
 #define SDPA_ROWS gemm_avx2_rows
 #define SDPA_MR GEMM_AVX2_MR
 #define SDPA_NR GEMM_AVX2_NR

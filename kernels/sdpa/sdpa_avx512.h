@@ -48,6 +48,7 @@ static inline lanes lanes_widen(const enum widen_type type, const void *p, size_
 }
 
 #define SDPA_TILE gemm_avx512_tile
+#define SDPA_TILE_ROW gemm_avx512_tile_row
 #define SDPA_ROWS gemm_avx512_rows
 #define SDPA_MR GEMM_AVX512_MR
 #define SDPA_NR GEMM_AVX512_NR

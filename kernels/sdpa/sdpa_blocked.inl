@@ -1,8 +1,8 @@
 /// sdpa over the packed GEMM and the vectors of one ISA: packed_bytes(), workspace_bytes(), pack()
 /// and run() of the hand-written variants. Includers define SDPA_TYPE, the type of Q's, K's and V's
-/// elements, and include one of sdpa_<isa>.h. These define SDPA_TILE, SDPA_ROWS, SDPA_MR, SDPA_NR,
-/// SDPA_PACK_TRANSPOSED, SDPA_PACK, SDPA_WIDEN and the block, SDPA_QUERIES (a multiple of SDPA_MR)
-/// by SDPA_KEYS (a multiple of SDPA_NR); and beyond lanes_<isa>.h
+/// elements, and include one of sdpa_<isa>.h. These define SDPA_TILE, SDPA_TILE_ROW, SDPA_ROWS,
+/// SDPA_MR, SDPA_NR, SDPA_PACK_TRANSPOSED, SDPA_PACK, SDPA_WIDEN and the block, SDPA_QUERIES (a
+/// multiple of SDPA_MR) by SDPA_KEYS (a multiple of SDPA_NR); and beyond lanes_<isa>.h
 ///
 ///   lanes_max(a, b)          the larger, b where a is NaN
 ///   lanes_keep(v, n, fill)   the first n lanes of v, all from LANES on; `fill` in the others
@@ -328,13 +328,13 @@ static void packed_scores(const struct block *b, size_t first, size_t keys) {
     }
 }
 
-/// Adds weights [begin, end) of the block of keys, times their values, to the sums of `rows`
-/// queries from r on. `v` is one panel of values, from the block's first key on.
-static inline void add_values(const struct block *b, size_t r, size_t rows, size_t col, size_t cols,
+/// Adds weights [from, to) of the block of keys, times their values, to the sums of query r. `v` is
+/// one panel of values, from the block's first key on.
+static inline void add_values(const struct block *b, size_t r, size_t col, size_t cols,
                               const float *v, size_t from, size_t to) {
     if (from < to) {
-        SDPA_TILE(rows, cols, to - from, b->s + r * b->s_stride + from, b->s_stride,
-                  v + from * SDPA_NR, true, b->sums + r * b->width + col, b->width);
+        SDPA_TILE_ROW(cols, to - from, b->s + r * b->s_stride + from, v + from * SDPA_NR,
+                      b->sums + r * b->width + col);
     }
 }
 
@@ -356,14 +356,17 @@ static void packed_values(const struct block *b, size_t first, size_t keys) {
             if (low.begin != from || high.end != to) {
                 for (size_t i = r; i < r + height; i++) {
                     const struct mha_span span = span_within(b->query[i].span, first, keys);
-                    add_values(b, i, 1, col, cols, v, span.begin, sdpa_min(span.end, from));
+                    add_values(b, i, col, cols, v, span.begin, sdpa_min(span.end, from));
                 }
             }
-            add_values(b, r, height, col, cols, v, from, to);
+            if (from < to) {
+                SDPA_TILE(height, cols, to - from, b->s + r * b->s_stride + from, b->s_stride,
+                          v + from * SDPA_NR, true, b->sums + r * b->width + col, b->width);
+            }
             if (low.begin != from || high.end != to) {
                 for (size_t i = r; i < r + height; i++) {
                     const struct mha_span span = span_within(b->query[i].span, first, keys);
-                    add_values(b, i, 1, col, cols, v, span.begin > to ? span.begin : to, span.end);
+                    add_values(b, i, col, cols, v, span.begin > to ? span.begin : to, span.end);
                 }
             }
         }

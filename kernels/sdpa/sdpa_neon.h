@@ -42,6 +42,7 @@ static inline lanes lanes_widen(const enum widen_type type, const void *p, size_
 }
 
 #define SDPA_TILE gemm_neon_tile
+#define SDPA_TILE_ROW gemm_neon_tile_row
 #define SDPA_ROWS gemm_neon_rows
 #define SDPA_MR GEMM_NEON_MR
 #define SDPA_NR GEMM_NEON_NR
