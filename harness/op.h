@@ -28,13 +28,13 @@ enum { OP_STEPS_MAX = 16, OP_BUFFERS_MAX = 12, OP_PARTS_MAX = 12 };
 struct tensor_shape {
     const char *name;  ///< "q", "k", "s", ...
     enum tensor_role role;
+    enum element element;  ///< Float unless said otherwise.
     size_t planes;
     size_t rows;
     size_t cols;
     size_t indices;  ///< Input of int32 below this number; 0: no indices.
     float scale;     ///< Factor of what a data class gives; 0 counts as 1.
     bool given;  ///< Input that follows from the problem, whatever the data: the driver's fill().
-    enum element element;  ///< Float unless said otherwise.
 };
 
 /// A tensor in memory. Strides are in elements; row_stride >= cols, plane_stride >= rows *

@@ -417,7 +417,7 @@ static bool steps_make(struct team_case *c, const struct tensor *const *tensors,
     const struct op_pipeline *form = pipeline_form(c->kernel);
     struct tensor *buffers = diag_alloc(calloc(c->copies * OP_BUFFERS_MAX, sizeof(*buffers)));
     struct op_step *steps = diag_alloc(calloc(c->copies * OP_STEPS_MAX, sizeof(*steps)));
-    const struct tensor **views = diag_alloc(calloc(c->copies, sizeof(*views)));
+    const struct tensor **views = diag_alloc(calloc(c->copies, sizeof(const struct tensor *)));
     bool good = buffers_make(c, buffers, guarded);
     size_t count = 0;
     if (!good) {

@@ -360,8 +360,15 @@ static void case_24_missing_key_is_refused(void **state) {
         struct row read;
         char why[256] = "";
         assert_int_equal(json_object_del(less, key), 0);
-        assert_false(row_from_json(less, &read, why, sizeof(why)));
-        assert_non_null(strstr(why, key));
+        if (strcmp(key, "data") == 0) {
+            // Files from before there were classes to choose from lack it: the default.
+            assert_true(row_from_json(less, &read, why, sizeof(why)));
+            assert_null(read.problem.data);
+            row_free(&read);
+        } else {
+            assert_false(row_from_json(less, &read, why, sizeof(why)));
+            assert_non_null(strstr(why, key));
+        }
         json_decref(less);
     }
     json_decref(whole);
