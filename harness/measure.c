@@ -222,6 +222,7 @@ static bool make_tensors(const struct worker *worker, const struct op_driver *dr
     const size_t count = driver->tensors(problem, shapes);
     *buffers = diag_alloc(calloc(copies * count, sizeof(**buffers)));
     *tensors = diag_alloc(calloc(copies * count, sizeof(**tensors)));
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): pointers are what is kept
     *copy_tensors = diag_alloc(calloc(copies, sizeof(**copy_tensors)));
     const struct data_class *data = data_class_of(driver, problem);
     for (size_t i = 0; i < copies * count; i++) {

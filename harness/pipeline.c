@@ -155,6 +155,7 @@ bool pipeline_add(struct kernel_table *table, size_t count, const char *const *w
             for (const struct op_pipeline *form = driver->pipelines; form->tag; form++) {
                 struct pipeline p = {.form = form, .isa = (int)i};
                 if (fill(&p, table, mha_isa_status(i, NULL).isa)) {
+                    // NOLINTNEXTLINE(bugprone-sizeof-expression): pointers are what is kept
                     made = diag_alloc(realloc(made, (made_count + 1) * sizeof(*made)));
                     made[made_count] = diag_alloc(malloc(sizeof(p)));
                     *made[made_count] = p;

@@ -27,15 +27,15 @@ static const char commit[] =
 static char *command_line;
 
 void run_context_command(int argc, char **argv) {
-    size_t size = 1;
+    static const char name[] = "mhabench";
+    size_t size = sizeof(name);
     for (int i = 1; i < argc; i++) {
         size += strlen(argv[i]) + 1;
     }
-    command_line = diag_alloc(calloc(size + 16, 1));
-    strcpy(command_line, "mhabench");
+    command_line = diag_alloc(malloc(size));
+    size_t used = (size_t)snprintf(command_line, size, "%s", name);
     for (int i = 1; i < argc; i++) {
-        strcat(command_line, " ");
-        strcat(command_line, argv[i]);
+        used += (size_t)snprintf(command_line + used, size - used, " %s", argv[i]);
     }
 }
 

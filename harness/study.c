@@ -168,6 +168,11 @@ static void note(struct study_claim *claim, const char *format, ...) {
     }
 }
 
+/// Gets the error of each of a claim's `count` intervals.
+static double error_each(size_t count) {
+    return CLAIM_ERROR / (double)count;
+}
+
 static struct study_claim *add_claim(struct study *s, const char *id) {
     s->claims = diag_alloc(realloc(s->claims, (s->count + 1) * sizeof(*s->claims)));
     struct study_claim *claim = &s->claims[s->count++];
@@ -301,7 +306,7 @@ static struct estimate whole_time(const struct study *s, struct study_claim *cla
 
 static void read_heads(struct study *s, size_t width, enum whole whole, const char *id) {
     struct study_claim *claim = add_claim(s, id);
-    const double error = CLAIM_ERROR / (COUNT(heads_list) - 1);
+    const double error = error_each(COUNT(heads_list) - 1);
     char what[100];
     snprintf(claim->claim, sizeof(claim->claim),
              "h heads of %zu/h cost about what one head of %zu costs (%s)", width, width,
@@ -357,9 +362,8 @@ static void read_small(struct study *s, struct mha_shape large, const char *larg
             const struct estimate many = whole_time(s, claim, (enum whole)whole, small, counts[t]);
             snprintf(what, sizeof(what), "%s, %d thread%s, times as long", whole_names[whole],
                      counts[t], counts[t] > 1 ? "s" : "");
-            judge(add_estimate(claim, what, "", estimate_ratio(many, few),
-                               CLAIM_ERROR / (2 * (double)used)),
-                  0, BARELY);
+            judge(add_estimate(claim, what, "", estimate_ratio(many, few), error_each(2 * used)), 0,
+                  BARELY);
         }
     }
     conclude(claim);
@@ -404,12 +408,12 @@ static void read_threads(struct study *s) {
             note(claim, "the loop of multiply-adds was not measured on 1 and %d threads", s->many);
         }
         snprintf(what, sizeof(what), "%s, %d threads, speed-up", whole_names[whole], s->many);
-        add_estimate(claim, what, "", estimate_ratio(one, all), CLAIM_ERROR / 2);
+        add_estimate(claim, what, "", estimate_ratio(one, all), error_each(2));
         snprintf(what, sizeof(what), "the loop of multiply-adds, %d threads, speed-up", s->many);
-        add_estimate(claim, what, "", loop, CLAIM_ERROR / 2);
+        add_estimate(claim, what, "", loop, error_each(2));
         snprintf(what, sizeof(what), "%s, of the loop's speed-up", whole_names[whole]);
         judge(add_estimate(claim, what, "", estimate_ratio(estimate_ratio(one, all), loop),
-                           CLAIM_ERROR / 2),
+                           error_each(2)),
               PARALLEL, (double)INFINITY);
     }
     conclude(claim);
@@ -437,8 +441,7 @@ static void read_exponent(struct study *s, const char *id, const char *text, dou
                 time_of(s, claim, kernels[k], square(BERT_HEADS, BERT_DIM, lengths[i]), "none", 1);
         }
         const struct estimate e = estimate_exponent(x, y, COUNT(lengths));
-        const struct estimate_interval interval =
-            estimate_interval_linear(&e, CLAIM_ERROR / (double)count);
+        const struct estimate_interval interval = estimate_interval_linear(&e, error_each(count));
         snprintf(what, sizeof(what), "%s, exponent",
                  s->kernels[kernels[k]] ? s->kernels[kernels[k]]->op : "");
         struct study_measure *measure = add_measure(claim, what, "", e.value);
@@ -521,7 +524,7 @@ static void read_projections(struct study *s) {
             const struct estimate share = steps_share(row, projections);
             ratio[i] = share.value;
             snprintf(what, sizeof(what), "%zu tokens, the projections' share", lengths[i]);
-            struct study_measure *m = add_share(claim, what, share, CLAIM_ERROR / 2);
+            struct study_measure *m = add_share(claim, what, share, error_each(2));
             if (i == 0) {
                 judge(m, 0.5, 1);
             } else if (i + 1 == COUNT(lengths)) {
@@ -569,7 +572,7 @@ static void read_softmax(struct study *s) {
 
 static void read_positions(struct study *s, size_t layer, const char *id) {
     struct study_claim *claim = add_claim(s, id);
-    const double error = CLAIM_ERROR / COUNT(positions);
+    const double error = error_each(COUNT(positions));
     char what[100];
     snprintf(claim->claim, sizeof(claim->claim),
              "a position encoding costs little beside the layer (%s, %d tokens)",
@@ -607,7 +610,7 @@ static void add_moves(struct study *s, struct study_claim *claim, enum study_ker
 
 static void read_moves(struct study *s) {
     struct study_claim *claim = add_claim(s, "f1");
-    const double error = CLAIM_ERROR / (COUNT(lengths) + COUNT(fused_lengths) + COUNT(layers) - 1);
+    const double error = error_each(COUNT(lengths) + COUNT(fused_lengths) + COUNT(layers) - 1);
     snprintf(claim->claim, sizeof(claim->claim),
              "splitting into heads and concatenating them cost little beside the layer");
     snprintf(claim->criterion, sizeof(claim->criterion),

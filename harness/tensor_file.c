@@ -35,7 +35,9 @@ __attribute__((format(printf, 3, 4))) static bool fail(const struct tensor_file 
     va_end(arguments);
     // Names come from the file: control characters could rewrite the terminal.
     for (char *c = error; *c != '\0'; c++) {
-        *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
+        if ((unsigned char)*c < ' ' || *c == 0x7f) {
+            *c = '?';
+        }
     }
     return false;
 }
@@ -451,7 +453,7 @@ static bool refuse_name(const struct tensor_file *file, const char *name,
 /// Reads `count` elements of two bytes each and converts them.
 static bool read_halves(const struct tensor_file *file, enum element element, float *values,
                         size_t count, uint64_t offset) {
-    uint16_t chunk[CHUNK_BYTES / sizeof(uint16_t)];
+    uint16_t chunk[CHUNK_BYTES / sizeof(uint16_t)] = {0};
     const size_t most = sizeof(chunk) / sizeof(chunk[0]);
     for (size_t done = 0; done < count;) {
         const size_t n = count - done < most ? count - done : most;

@@ -108,7 +108,7 @@ static bool read_files(struct tensor_set *set, const struct tensor_source *sourc
                        char error[TENSOR_ERROR_BYTES]) {
     const size_t files = source->files->count;
     struct tensor_file first;
-    if (files > TENSORS_COUNT) {
+    if (files == 0 || files > TENSORS_COUNT) {
         return fail(error, "%zu files; give one .safetensors, or the .npy of q, k and v", files);
     }
     if (!tensor_file_open(&first, source->files->items[0], error)) {
@@ -377,6 +377,7 @@ bool tensors_install(const json_t *json, char error[TENSOR_ERROR_BYTES]) {
     installed = (struct tensor_set){0};
     bool good = tensors_load(&installed, &source, error);
     if (good && strcmp(installed.hash, hash != NULL ? hash : "") != 0) {
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): nothing is loaded from no file
         good = fail(error, "%.300s: its data has changed since the program began", files.items[0]);
         tensors_drop(&installed);
         installed = (struct tensor_set){0};

@@ -69,7 +69,7 @@ __attribute__((always_inline)) static inline void move_neon_row_nt(size_t n, con
                                                                    float *y, const float *next) {
     size_t i = 0;
     // A line of 64 bytes, the length of nearly all of ARM's, at a time: one prefetch each.
-    for (; n - i >= 2 * MOVE_NEON_PAIR; i += 2 * MOVE_NEON_PAIR) {
+    for (; n - i >= (size_t)2 * MOVE_NEON_PAIR; i += (size_t)2 * MOVE_NEON_PAIR) {
         const float32x4_t v0 = vld1q_f32(x + i);
         const float32x4_t v1 = vld1q_f32(x + i + 4);
         const float32x4_t v2 = vld1q_f32(x + i + 8);

@@ -251,6 +251,7 @@ static void add_heads(struct composing *c, const struct tensor *t, const struct 
     struct tensor *rope =
         at.angles && first < (s->heads + s->kv_heads) * s->head_dim ? add(c, "rope", shape) : NULL;
     if (rope) {
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): with views and angles there is one
         rope[0] = *raw;
         rope[1] = t[at.angles];
         rope[2] = *to;
@@ -350,6 +351,7 @@ static size_t compose(const struct problem *problem, const struct op_pipeline *p
     struct tensor *out = add(&c, "out_proj", *s);
     if (out) {
         out[0] = b[JOINED];
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): with views there are tensors
         out[1] = t[at.w_out];
         out[2] = t[at.y];
     }

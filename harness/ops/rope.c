@@ -105,7 +105,8 @@ static double rows_of(const struct problem *problem) {
 
 /// Four products and two sums a pair.
 static double flops(const struct problem *problem) {
-    return 6 * rows_of(problem) * (double)(problem->shape.head_dim / 2);
+    const size_t pairs = problem->shape.head_dim / 2;
+    return 6 * rows_of(problem) * (double)pairs;
 }
 
 /// The tables are not counted: they follow from the positions, and no kernel has to read them.

@@ -53,7 +53,7 @@ static inline void bias_strip_make(struct bias_strip *strip, const struct mha_bi
         }
     }
     strip->behind = strip->at[0];
-    strip->ahead = strip->at[2 * BIAS_STRIP_ORIGIN];
+    strip->ahead = strip->at[(size_t)2 * BIAS_STRIP_ORIGIN];
 }
 
 /// Gets how many of `cols` keys are below `key`, rounded down to whole lines.

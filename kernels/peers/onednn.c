@@ -472,7 +472,7 @@ void product_run(const void *state, const struct product *product) {
     // What a state holds grows while it is shared.
     struct primitive *p = product_primitive((void *)(uintptr_t)state, product);
     if (p) {
-        const void *const pointers[] = {product->a, product->b, product->c};
+        const void *const pointers[ARGUMENTS_MAX] = {product->a, product->b, product->c};
         execute(p, pointers);
     }
 }
@@ -493,7 +493,7 @@ void product_pack(const void *state, const struct product *product, void *packed
         p = add_primitive(s, &wanted, 1, false);
     }
     if (p) {
-        const void *const pointers[] = {product->b, packed};
+        const void *const pointers[ARGUMENTS_MAX] = {product->b, packed};
         execute(p, pointers);
     }
 }
@@ -517,7 +517,7 @@ bool onednn_softmax_prepare(void *state, const struct onednn_softmax *softmax) {
 void onednn_softmax_run(const void *state, const struct onednn_softmax *softmax) {
     struct primitive *p = softmax_primitive((void *)(uintptr_t)state, softmax);
     if (p) {
-        const void *const pointers[] = {softmax->x, softmax->y};
+        const void *const pointers[ARGUMENTS_MAX] = {softmax->x, softmax->y};
         execute(p, pointers);
     }
 }
@@ -546,7 +546,7 @@ bool onednn_copy_prepare(void *state, const struct onednn_copy *copy) {
 void onednn_copy_run(const void *state, const struct onednn_copy *copy) {
     struct primitive *p = copy_primitive((void *)(uintptr_t)state, copy);
     if (p) {
-        const void *const pointers[] = {copy->x, copy->y};
+        const void *const pointers[ARGUMENTS_MAX] = {copy->x, copy->y};
         execute(p, pointers);
     }
 }
