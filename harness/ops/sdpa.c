@@ -234,7 +234,9 @@ static size_t rescalings(const struct row *row, double tolerance) {
 /// (1 + max_j |v_ji|) 2^-126, doubled for the divisor.
 ///
 /// bf16 and f16 change nothing: q_i, k_ji and v_ji are taken as they are stored, every one of them
-/// is a float, and what is computed of them is rounded as above.
+/// is a float, and what is computed of them is rounded as above; what vdpbf16ps rounds and flushes
+/// in a score is in its slack, as in qk. There is no room for weights rounded to bf16 before their
+/// product with v_ji: 2^-9 each.
 ///
 /// The oracle's own double arithmetic: 2^-53 for 2^-24 in all of it, by (2n + 16) 2^-53 more.
 static void oracle_row(const struct problem *problem, const struct tensor *t, size_t plane,

@@ -11,6 +11,10 @@
 ///   lanes_widen(type, p, i, n)  elements i ... i + n of p as floats, as lanes_load() has them
 ///   lanes_store_sums(p, v, factor)  p[i] = factor * the sum of the lanes of v[i], i < SUMS
 ///
+/// Where the first product is of something else than widened elements, includers define
+/// SDPA_DEPTH(head_dim), the floats of a row of it, SDPA_PREPARE, which makes such rows of Q and K
+/// in place of SDPA_WIDEN, SDPA_PACK_KEYS, which packs those of K, and SDPA_SCORE_TILE.
+///
 /// Algorithm: Dao et al. 2022 (arXiv:2205.14135), algorithm 1, with the sums divided once, at the
 /// end. K of a kv head is packed once, transposed and multiplied by scale * log2(e), and V as it
 /// is, both in panels of SDPA_NR columns. Exponentials are to base 2, whose reduction is exact. For
@@ -43,6 +47,13 @@
 #include "mha_kernel.h"
 #include "sdpa/sdpa_bias.h"
 #include "softmax/softmax_rows.h"
+
+#ifndef SDPA_DEPTH
+#define SDPA_DEPTH(head_dim) (head_dim)
+#define SDPA_PREPARE SDPA_WIDEN
+#define SDPA_PACK_KEYS SDPA_PACK_TRANSPOSED
+#define SDPA_SCORE_TILE SDPA_TILE
+#endif
 
 /// Queries times heads of a group up to which K and V are read where they are: fewer than pay for
 /// the packing.
@@ -94,7 +105,7 @@ struct block {
     float *sums;     ///< [queries][width]
     float *largest;  ///< [queries] largest score so far.
     float *total;    ///< [queries][LANES] sums of the exponentials.
-    float *room;     ///< [queries][widen_stride(head_dim)] for widened queries.
+    float *room;     ///< [queries][widen_stride(row_depth())] for widened or prepared queries.
     float *t5;       ///< [heads][SDPA_T5_ENTRIES]
 };
 
@@ -110,16 +121,22 @@ static bool packs(const struct mha_shape *shape) {
     return shape->seq_q * (shape->heads / shape->kv_heads) > FEW_QUERIES;
 }
 
-/// Gets the floats of `rows` widened rows: none where nothing is widened.
-static size_t widened(size_t rows, size_t head_dim) {
-    return SDPA_TYPE == WIDEN_F32 ? 0 : rows * widen_stride(head_dim);
+/// Gets the floats of a query as the first product takes it.
+static inline size_t row_depth(bool packed, size_t head_dim) {
+    return packed ? SDPA_DEPTH(head_dim) : head_dim;
+}
+
+/// Gets the floats of the room for `rows` rows of `depth` floats: none where nothing is widened.
+static size_t widened(size_t rows, size_t depth) {
+    return SDPA_TYPE == WIDEN_F32 ? 0 : rows * widen_stride(depth);
 }
 
 static size_t packed_bytes(const struct mha_shape *shape) {
     // Behind the panels is the room in which keys are widened.
-    const size_t count = gemm_packed_count(shape->head_dim, shape->seq_kv, SDPA_NR) +
+    const size_t depth = SDPA_DEPTH(shape->head_dim);
+    const size_t count = gemm_packed_count(depth, shape->seq_kv, SDPA_NR) +
                          gemm_packed_count(shape->seq_kv, shape->head_dim, SDPA_NR) +
-                         widened(SDPA_NR, shape->head_dim);
+                         widened(SDPA_NR, depth);
     return packs(shape) ? count * sizeof(float) : 0;
 }
 
@@ -127,22 +144,24 @@ static size_t workspace_bytes(const struct mha_shape *shape) {
     const size_t queries = packs(shape) ? SDPA_QUERIES : FEW_QUERIES;
     const size_t keys = (packs(shape) ? SDPA_KEYS : FEW_KEYS) + PAD;
     return (queries * (keys + padded(shape->head_dim) + 1 + LANES) +
-            widened(queries, shape->head_dim) + shape->heads / shape->kv_heads * SDPA_T5_ENTRIES) *
+            widened(queries, row_depth(packs(shape), shape->head_dim)) +
+            shape->heads / shape->kv_heads * SDPA_T5_ENTRIES) *
            sizeof(float);
 }
 
 static void pack(const struct mha_sdpa_args *args, void *packed) {
     float *const k = packed;
-    float *const v = k + gemm_packed_count(args->head_dim, args->seq_kv, SDPA_NR);
+    float *const v = k + gemm_packed_count(SDPA_DEPTH(args->head_dim), args->seq_kv, SDPA_NR);
     const float scale = args->scale * SDPA_LOG2_E;
     if (SDPA_TYPE == WIDEN_F32) {
-        SDPA_PACK_TRANSPOSED(args->k, args->k_stride, args->seq_kv, args->head_dim, scale, k);
+        SDPA_PACK_KEYS(args->k, args->k_stride, args->seq_kv, args->head_dim, scale, k);
         SDPA_PACK(args->v, args->v_stride, args->head_dim, args->seq_kv, v);
         return;
     }
-    gemm_pack_transposed_narrow(SDPA_WIDEN, SDPA_PACK_TRANSPOSED, SDPA_NR, SDPA_TYPE, args->k,
-                                args->k_stride, args->seq_kv, args->head_dim, args->head_dim, scale,
-                                k, v + gemm_packed_count(args->seq_kv, args->head_dim, SDPA_NR));
+    gemm_pack_transposed_narrow(SDPA_PREPARE, SDPA_PACK_KEYS, SDPA_NR, SDPA_TYPE, args->k,
+                                args->k_stride, args->seq_kv, args->head_dim,
+                                SDPA_DEPTH(args->head_dim), scale, k,
+                                v + gemm_packed_count(args->seq_kv, args->head_dim, SDPA_NR));
     // A panel of V is rows of SDPA_NR elements: no more than widened ones, and zeros at the end.
     for (size_t col = 0; col < args->head_dim; col += SDPA_NR) {
         float *const panel = v + col * args->seq_kv;
@@ -314,15 +333,16 @@ static struct mha_span seen_by_any(const struct block *b) {
 /// Scores of the block's queries against keys [first, first + keys); tiles that nobody sees are
 /// left as they are.
 static void packed_scores(const struct block *b, size_t first, size_t keys) {
-    const size_t depth = b->args->head_dim;
+    const size_t depth = SDPA_DEPTH(b->args->head_dim);
     const float *const k = b->args->packed;
     for (size_t panel = 0; panel < keys; panel += SDPA_NR) {
         const size_t from = first + panel, to = from + SDPA_NR;
         for (size_t r = 0, height = 0; r < b->count; r += height) {
             height = SDPA_ROWS(b->count - r, SDPA_NR);
             if (b->query[r].span.begin < to && b->query[r + height - 1].span.end > from) {
-                SDPA_TILE(height, SDPA_NR, depth, b->query[r].q, b->q_stride, k + from * depth,
-                          false, b->s + r * b->s_stride + panel, b->s_stride);
+                SDPA_SCORE_TILE(height, SDPA_NR, depth, b->query[r].q, b->q_stride,
+                                k + from * depth, false, b->s + r * b->s_stride + panel,
+                                b->s_stride);
             }
         }
     }
@@ -341,7 +361,8 @@ static inline void add_values(const struct block *b, size_t r, size_t col, size_
 static void packed_values(const struct block *b, size_t first, size_t keys) {
     const struct mha_sdpa_args *args = b->args;
     const float *const values =
-        (const float *)args->packed + gemm_packed_count(args->head_dim, args->seq_kv, SDPA_NR);
+        (const float *)args->packed +
+        gemm_packed_count(SDPA_DEPTH(args->head_dim), args->seq_kv, SDPA_NR);
     for (size_t col = 0; col < b->width; col += SDPA_NR) {
         const float *const v = values + col * args->seq_kv + first * SDPA_NR;
         const size_t left = (args->head_dim - col + LANES - 1) / LANES * LANES;
@@ -612,7 +633,7 @@ static void run_block(struct block *b, size_t first, size_t count) {
             widen_at(SDPA_TYPE, args->q, head * args->q_head_stride + row * args->q_stride);
         if (SDPA_TYPE != WIDEN_F32) {
             float *const own = b->room + r * b->q_stride;
-            SDPA_WIDEN(SDPA_TYPE, 1, args->head_dim, q, 0, own, 0);
+            (args->packed ? SDPA_PREPARE : SDPA_WIDEN)(SDPA_TYPE, 1, args->head_dim, q, 0, own, 0);
             q = own;
         }
         b->query[r] = (struct query){
@@ -639,7 +660,7 @@ static void run(const struct mha_sdpa_args *args, void *workspace) {
     const size_t run = decode || !args->packed ? queries : args->rows;
     struct block b = {
         .args = args,
-        .q_stride = SDPA_TYPE != WIDEN_F32 ? widen_stride(args->head_dim)
+        .q_stride = SDPA_TYPE != WIDEN_F32 ? widen_stride(row_depth(args->packed, args->head_dim))
                     : decode               ? args->q_head_stride
                                            : args->q_stride,
         .width = padded(args->head_dim),
@@ -650,7 +671,7 @@ static void run(const struct mha_sdpa_args *args, void *workspace) {
     b.largest = b.sums + most * b.width;
     b.total = b.largest + most;
     b.room = b.total + most * LANES;
-    b.t5 = b.room + widened(most, args->head_dim);
+    b.t5 = b.room + widened(most, row_depth(args->packed, args->head_dim));
     if (args->bias.kind == MHA_BIAS_T5) {
         for (size_t h = 0; h < args->heads; h++) {
             sdpa_t5_by_distance(&args->bias, h, SDPA_LOG2_E, b.t5 + h * SDPA_T5_ENTRIES);
