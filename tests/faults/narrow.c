@@ -167,19 +167,20 @@ static void pv_bf16_odd_key(const struct mha_pv_args *args, void *memory) {
     pv_narrow(args, widen_bf16, 1, same);
 }
 
-static float narrow_score(const struct mha_sdpa_args *args, load_fn *load, const uint16_t *q,
-                          size_t key) {
+/// Sum of q and what `keyed` makes of scale * k.
+static float narrow_score(const struct mha_sdpa_args *args, load_fn *load, float (*keyed)(float),
+                          const uint16_t *q, size_t key) {
     const uint16_t *k = (const uint16_t *)args->k + key * args->k_stride;
     float sum = 0;
     for (size_t i = 0; i < args->head_dim; i++) {
-        sum += load(q[i]) * load(k[i]);
+        sum += load(q[i]) * keyed(args->scale * load(k[i]));
     }
-    return args->scale * sum;
+    return sum;
 }
 
 /// Softmax of one row's scores, then the values; `rounded` makes what the values are multiplied by
 /// of a weight.
-static void sdpa_narrow_row(const struct mha_sdpa_args *args, load_fn *load,
+static void sdpa_narrow_row(const struct mha_sdpa_args *args, load_fn *load, float (*keyed)(float),
                             float (*rounded)(float), size_t head, size_t r) {
     const struct mha_span span = mha_row_span(&args->mask, args->first_row + r);
     const uint16_t *q = (const uint16_t *)args->q + head * args->q_head_stride + r * args->q_stride;
@@ -189,12 +190,12 @@ static void sdpa_narrow_row(const struct mha_sdpa_args *args, load_fn *load,
         o[i] = 0;
     }
     for (size_t j = span.begin; j < span.end; j++) {
-        largest = fmaxf(largest, narrow_score(args, load, q, j));
+        largest = fmaxf(largest, narrow_score(args, load, keyed, q, j));
     }
     for (size_t j = span.begin; j < span.end; j++) {
         const uint16_t *v = (const uint16_t *)args->v + j * args->v_stride;
         const float reference = isinf(largest) && largest < 0 ? 0 : largest;
-        const float weight = expf(narrow_score(args, load, q, j) - reference);
+        const float weight = expf(narrow_score(args, load, keyed, q, j) - reference);
         total += weight;
         for (size_t i = 0; i < args->head_dim; i++) {
             o[i] += rounded(weight) * load(v[i]);
@@ -205,18 +206,19 @@ static void sdpa_narrow_row(const struct mha_sdpa_args *args, load_fn *load,
     }
 }
 
-#define SDPA_NARROW(dtype, tag, load, rounded)                                         \
-    static void sdpa_##dtype##_##tag(const struct mha_sdpa_args *args, void *memory) { \
-        (void)memory;                                                                  \
-        for (size_t i = 0; i < args->heads * args->rows; i++) {                        \
-            sdpa_narrow_row(args, load, rounded, i / args->rows, i % args->rows);      \
-        }                                                                              \
+#define SDPA_NARROW(dtype, tag, load, keyed, rounded)                                    \
+    static void sdpa_##dtype##_##tag(const struct mha_sdpa_args *args, void *memory) {   \
+        (void)memory;                                                                    \
+        for (size_t i = 0; i < args->heads * args->rows; i++) {                          \
+            sdpa_narrow_row(args, load, keyed, rounded, i / args->rows, i % args->rows); \
+        }                                                                                \
     }
 
-SDPA_NARROW(bf16, right, widen_bf16, same)
-SDPA_NARROW(f16, right, widen_f16, same)
-SDPA_NARROW(bf16, weights_rounded, widen_bf16, to_bf16)
-SDPA_NARROW(f16, flushes, flushed, same)
+SDPA_NARROW(bf16, right, widen_bf16, same, same)
+SDPA_NARROW(f16, right, widen_f16, same, same)
+SDPA_NARROW(bf16, scale_rounded, widen_bf16, to_bf16, same)
+SDPA_NARROW(bf16, weights_rounded, widen_bf16, same, to_bf16)
+SDPA_NARROW(f16, flushes, flushed, same, same)
 
 const struct mha_library_entry narrow_faults[] = {
     NARROW(qk, bf16, scale_rounded, .flags = 0),
@@ -228,6 +230,7 @@ const struct mha_library_entry narrow_faults[] = {
     NARROW(qk, f16, no_infinity, .flags = 0),
     NARROW(pv, bf16, sum_rounded, .flags = 0),
     NARROW(pv, bf16, odd_key, .flags = 0),
+    NARROW(sdpa, bf16, scale_rounded, .flags = 0),
     NARROW(sdpa, bf16, weights_rounded, .flags = 0),
     NARROW(sdpa, f16, flushes, .flags = 0),
     // Last, so that they run after the kernels that go wrong.
