@@ -68,10 +68,17 @@ static inline size_t gemm_tile_rows(size_t left, size_t mr) {
     return left < 2 * mr && left - mr <= mr / 2 ? (left + 1) / 2 : mr;
 }
 
+/// Bytes of K or V of a head up to which few queries do not fetch it ahead: on Zen 3, where these
+/// numbers are from, hardware does as well until the heads outgrow what the TLB holds.
+#define GEMM_NEAR_BYTES ((size_t)256 * 1024)
+
 /// Fetches `rows` rows of A ahead of the tile that reads them: too many short runs for a hardware
-/// prefetcher, which sees one row's end as the end of it all.
-static inline void gemm_prefetch(const enum widen_type type, size_t rows, size_t depth,
-                                 const void *a, size_t a_stride) {
+/// prefetcher, which sees one row's end as the end of it all. Inlined early, as whatever does
+/// nothing else must be: gcc takes a function of prefetches alone for one without effect and drops
+/// its calls.
+__attribute__((always_inline)) static inline void gemm_prefetch(const enum widen_type type,
+                                                                size_t rows, size_t depth,
+                                                                const void *a, size_t a_stride) {
     for (size_t r = 0; r < rows; r++) {
         for (size_t p = 0; p < depth; p += GEMM_LINE_BYTES / widen_bytes(type)) {
             __builtin_prefetch(widen_at(type, a, r * a_stride + p));

@@ -203,8 +203,21 @@ static void run_packed(const struct mha_pv_args *args, float *room) {
     }
 }
 
-/// The rows straight from V: all heads take a block of keys before the next one is touched.
-static void run_direct(const struct mha_pv_args *args, float *room) {
+/// Fetches the share of head `head`, of those that pass the keys before `first`, in `keys` keys
+/// from there on: while the heads find their own keys in L1, the memory behind it would stand
+/// still.
+__attribute__((always_inline)) static inline void fetch_share(const struct mha_pv_args *args,
+                                                              size_t head, size_t first,
+                                                              size_t keys) {
+    const size_t from = head * keys / args->heads, to = (head + 1) * keys / args->heads;
+    gemm_prefetch(PV_TYPE, to - from, args->head_dim,
+                  widen_at(PV_TYPE, args->v, (first + from) * args->v_stride), args->v_stride);
+}
+
+/// The rows straight from V: all heads take a block of keys before the next one is touched. `fetch`
+/// is a constant where this is called.
+__attribute__((always_inline)) static inline void run_rows(const struct mha_pv_args *args,
+                                                           const bool fetch, float *room) {
     const size_t most = GEMM_PANEL_GROUP_BYTES / widen_bytes(PV_TYPE) / args->head_dim;
     const size_t block = most > 0 ? most : 1;
     for (size_t r = 0; r < args->rows; r++) {
@@ -213,6 +226,10 @@ static void run_direct(const struct mha_pv_args *args, float *room) {
         do {
             const size_t keys = span.end - first < block ? span.end - first : block;
             for (size_t h = 0; h < args->heads; h++) {
+                if (fetch) {
+                    const size_t left = span.end - first - keys;
+                    fetch_share(args, h, first + keys, left < block ? left : block);
+                }
                 const void *from = widen_at(PV_TYPE, args->p,
                                             h * args->p_head_stride + r * args->p_stride + first);
                 if (PV_TYPE != WIDEN_F32) {
@@ -227,10 +244,22 @@ static void run_direct(const struct mha_pv_args *args, float *room) {
     }
 }
 
+// Not inlined into each other: the loop of either has the registers for its addresses.
+__attribute__((noinline)) static void run_near(const struct mha_pv_args *args, float *room) {
+    run_rows(args, false, room);
+}
+
+__attribute__((noinline)) static void run_far(const struct mha_pv_args *args, float *room) {
+    run_rows(args, true, room);
+}
+
 static void run(const struct mha_pv_args *args, void *workspace) {
     if (args->packed) {
         run_packed(args, workspace);
     } else {
-        run_direct(args, workspace);
+        // One head's keys are one stream, which hardware follows by itself; and so it does for a
+        // while where heads share them.
+        const size_t bytes = args->seq_kv * args->head_dim * widen_bytes(PV_TYPE);
+        (args->heads > 1 && bytes > 2 * GEMM_NEAR_BYTES ? run_far : run_near)(args, workspace);
     }
 }

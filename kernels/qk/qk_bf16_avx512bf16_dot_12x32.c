@@ -7,6 +7,7 @@
 /// Error: a chain of head_dim fused multiply-adds and one product: |error| <= gamma_(head_dim + 1)
 /// * |scale| * sum_i |q_i k_i| (Higham 2002, section 3.1). What is below 2^-126 counts as zero:
 /// |k_i| 2^-126 or |q_i| 2^-126 for an element, 2^-126 for a partial sum.
+#include "dots_avx512.h"
 #include "gemm_avx512bf16.h"
 
 #define QK_TILE gemm_avx512bf16_scaled_tile
@@ -14,7 +15,6 @@
 #define QK_MR GEMM_AVX512_MR
 #define QK_NR GEMM_AVX512_NR
 #define QK_PACK_TRANSPOSED gemm_avx512bf16_pack_transposed
-#define QK_DOTS gemm_avx512_dots
 #define QK_WIDEN widen_avx512_rows
 #define QK_TYPE WIDEN_BF16
 #define QK_DEPTH(head_dim) (gemm_avx512bf16_pairs(head_dim) + 1)

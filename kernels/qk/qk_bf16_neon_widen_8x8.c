@@ -3,6 +3,7 @@
 ///
 /// Algorithm, error bound and tails: qk_packed.inl; registers: gemm_neon.h.
 /// Widening: widen_neon.h.
+#include "dots_neon.h"
 #include "gemm_neon.h"
 
 #define QK_TILE gemm_neon_tile
@@ -10,7 +11,6 @@
 #define QK_MR GEMM_NEON_MR
 #define QK_NR GEMM_NEON_NR
 #define QK_PACK_TRANSPOSED gemm_neon_pack_transposed
-#define QK_DOTS gemm_neon_dots
 #define QK_WIDEN widen_neon_rows
 #define QK_TYPE WIDEN_BF16
 #include "qk_packed.inl"

@@ -2,6 +2,7 @@
 /// lanes).
 ///
 /// Algorithm, error bound and tails: qk_packed.inl; registers: gemm_avx2.h.
+#include "dots_avx2.h"
 #include "gemm_avx2.h"
 
 #define QK_TILE gemm_avx2_tile
@@ -9,7 +10,6 @@
 #define QK_MR GEMM_AVX2_MR
 #define QK_NR GEMM_AVX2_NR
 #define QK_PACK_TRANSPOSED gemm_avx2_pack_transposed
-#define QK_DOTS gemm_avx2_dots
 #define QK_WIDEN widen_avx2_rows
 #define QK_TYPE WIDEN_F32
 #include "qk_packed.inl"

@@ -2,6 +2,7 @@
 /// of 16 lanes).
 ///
 /// Algorithm, error bound and tails: qk_packed.inl; registers: gemm_avx512.h.
+#include "dots_avx512.h"
 #include "gemm_avx512.h"
 
 #define QK_TILE gemm_avx512_tile
@@ -9,7 +10,6 @@
 #define QK_MR GEMM_AVX512_MR
 #define QK_NR GEMM_AVX512_NR
 #define QK_PACK_TRANSPOSED gemm_avx512_pack_transposed
-#define QK_DOTS gemm_avx512_dots
 #define QK_WIDEN widen_avx512_rows
 #define QK_TYPE WIDEN_F32
 #include "qk_packed.inl"

@@ -1,8 +1,8 @@
 /// qk over the packed GEMM of one ISA: packed_bytes(), pack() and run() of the hand-written
-/// variants. Includers define QK_TILE, QK_ROWS, QK_MR, QK_NR, QK_PACK_TRANSPOSED, QK_DOTS, QK_WIDEN
-/// and QK_TYPE, the type of Q's and K's elements. Where a panel and a block of Q hold something
-/// else than widened elements, they define QK_DEPTH(head_dim), the floats of a row, and QK_PREPARE,
-/// which makes rows of it in place of QK_WIDEN.
+/// variants. Includers define QK_TILE, QK_ROWS, QK_MR, QK_NR, QK_PACK_TRANSPOSED, QK_WIDEN and
+/// QK_TYPE, the type of Q's and K's elements, and include one of dots_<isa>.h. Where a panel and a
+/// block of Q hold something else than widened elements, they define QK_DEPTH(head_dim), the floats
+/// of a row, and QK_PREPARE, which makes rows of it in place of QK_WIDEN.
 ///
 /// Algorithm: K of a kv head is packed once, transposed and multiplied by scale, into panels of
 /// QK_NR keys (Goto and van de Geijn 2008); each query head then is one packed product S = Q *
@@ -22,6 +22,9 @@
 #include <stddef.h>
 
 #include "mha_kernel.h"
+
+#define DOTS_TYPE QK_TYPE
+#include "dots.inl"
 
 #ifndef QK_DEPTH
 #define QK_DEPTH(head_dim) (head_dim)
@@ -63,30 +66,28 @@ static inline const void *query(const struct mha_qk_args *args, size_t head, siz
     return widen_at(QK_TYPE, args->q, head * args->q_head_stride + row * args->q_stride);
 }
 
-/// Scores straight from K: heads that share it take a block of keys before the next
-/// one is touched.
+/// Scores straight from K: heads that share it take a few keys before the next ones are touched.
 static void run_direct(const struct mha_qk_args *args, float *room) {
-    const size_t most = GEMM_PANEL_GROUP_BYTES / widen_bytes(QK_TYPE) / args->head_dim;
-    const size_t shared = most > 0 ? most : 1;
-    const size_t block = args->heads > 1 ? shared : args->seq_kv;
-    for (size_t first = 0; first < args->seq_kv; first += block) {
-        const size_t keys = args->seq_kv - first < block ? args->seq_kv - first : block;
-        for (size_t h = 0; h < args->heads; h++) {
-            for (size_t r = 0; r < args->rows; r++) {
-                const float *q = query(args, h, r);
-                if (QK_TYPE != WIDEN_F32) {
-                    // Without packing an item has one row a head, which stays widened.
-                    float *own = room + h * widen_stride(args->head_dim);
-                    if (first == 0) {
-                        QK_WIDEN(QK_TYPE, 1, args->head_dim, q, 0, own, 0);
-                    }
-                    q = own;
-                }
-                QK_DOTS(QK_TYPE, keys, args->head_dim, q,
-                        widen_at(QK_TYPE, args->k, first * args->k_stride), args->k_stride,
-                        args->scale, args->heads == 1,
-                        args->s + h * args->s_head_stride + r * args->s_stride + first);
+    const size_t depth = args->head_dim, queries = args->heads;
+    const bool far = args->seq_kv * depth * widen_bytes(QK_TYPE) > GEMM_NEAR_BYTES;
+    // Without packing an item has one row a head; widened, all of them stay.
+    for (size_t h = 0; QK_TYPE != WIDEN_F32 && h < queries; h++) {
+        QK_WIDEN(QK_TYPE, 1, depth, query(args, h, 0), 0, room + h * widen_stride(depth), 0);
+    }
+    for (size_t at = 0, count = 0; at < args->seq_kv; at += count) {
+        count = dots_count(args->seq_kv - at);
+        const void *k = widen_at(QK_TYPE, args->k, at * args->k_stride);
+        const void *ahead =
+            dots_ahead(queries, far, args->seq_kv, at, count, args->k, args->k_stride);
+        for (size_t h = 0, some = 0; h < queries; h += some) {
+            some = dots_together(queries - h);
+            const float *q[DOTS_TOGETHER];
+            for (size_t i = 0; i < some; i++) {
+                q[i] = QK_TYPE == WIDEN_F32 ? query(args, h + i, 0)
+                                            : room + (h + i) * widen_stride(depth);
             }
+            dots(some, q, count, k, args->k_stride, h == 0 ? ahead : NULL, depth, args->scale,
+                 args->s + h * args->s_head_stride + at, args->s_head_stride);
         }
     }
 }

@@ -8,8 +8,6 @@
 ///   lanes_keep(v, n, fill)   the first n lanes of v, all from LANES on; `fill` in the others
 ///   lanes_exp2(d)            2^d for d <= 0 or NaN, exactly 0 at -inf
 ///   lanes_reduce_max(v), lanes_reduce_add(v)
-///   lanes_widen(type, p, i, n)  elements i ... i + n of p as floats, as lanes_load() has them
-///   lanes_store_sums(p, v, factor)  p[i] = factor * the sum of the lanes of v[i], i < SUMS
 ///
 /// Where the first product is of something else than widened elements, includers define
 /// SDPA_DEPTH(head_dim), the floats of a row of it, SDPA_PREPARE, which makes such rows of Q and K
@@ -45,6 +43,8 @@
 #include <string.h>
 
 #include "mha_kernel.h"
+#define DOTS_TYPE SDPA_TYPE
+#include "dots.inl"
 #include "sdpa/sdpa_bias.h"
 #include "softmax/softmax_rows.h"
 
@@ -62,13 +62,7 @@ enum { FEW_QUERIES = 8 };
 /// Keys of a block then: their K and V stay in L1 for all queries at head sizes up to 128.
 enum { FEW_KEYS = 32 };
 
-/// Keys whose scores are summed at a time: as many independent chains as hide the latency.
-enum { SUMS = 8 };
-
-/// Queries that share what is loaded of K and V, at most.
-enum { TOGETHER = 4 };
-
-/// Vectors of V that are summed at a time, for the same reason.
+/// Vectors of V that are summed at a time: as many independent chains as hide the latency.
 enum { CHAINS = 8 };
 
 /// Rows whose scores are read twice, for their maxima and their exponentials, while in L1.
@@ -77,10 +71,6 @@ enum { WEIGHT_ROWS = 4 };
 /// Floats between rows of scores beyond the keys of a block: room for a whole vector at a row's
 /// end, and rows do not fall into the same sets of a cache.
 enum { PAD = 16 };
-
-/// Bytes of K and V of a head up to which they are not fetched ahead: they fit the smallest L2 of
-/// the CPUs of these levels, where fetching costs more than it saves.
-#define NEAR_BYTES ((size_t)256 * 1024)
 
 /// Scores are in units of log2(e).
 #define SDPA_LOG2_E 0x1.715476p+0f
@@ -408,110 +398,35 @@ static void packed_block(struct block *b) {
 
 // --- few queries -------------------------------------------------------------------------------
 
-/// Writes scale times the dot products of `queries` queries, 1, 2 or 4 and a constant where this is
-/// called, with SUMS rows of k to s, s_stride apart. Queries share what is loaded of k: SUMS chains
-/// of multiply-adds are for SUMS / queries rows at a time.
-__attribute__((always_inline)) static inline void dot_products_of(const size_t queries,
-                                                                  const struct query *query,
-                                                                  const void *k, size_t k_stride,
-                                                                  size_t depth, float scale,
-                                                                  float *s, size_t s_stride) {
-    const size_t keys = SUMS / queries;
-    const float *q[TOGETHER];
-#pragma GCC unroll 4
-    for (size_t r = 0; r < queries; r++) {
-        q[r] = query[r].q;
-    }
-    for (size_t first = 0; first < SUMS; first += keys) {
-        lanes sum[SUMS];
-#pragma GCC unroll 8
-        for (size_t t = 0; t < SUMS; t++) {
-            sum[t] = lanes_set(0.0f);
-        }
-        const void *row = widen_at(SDPA_TYPE, k, first * k_stride);
-        size_t i = 0;
-        for (; i + LANES <= depth; i += LANES, row = widen_at(SDPA_TYPE, row, LANES)) {
-#pragma GCC unroll 8
-            for (size_t t = 0; t < SUMS; t++) {
-                const lanes x = lanes_load(q[t / keys] + i, LANES);
-                const lanes y = lanes_widen(SDPA_TYPE, row, t % keys * k_stride, LANES);
-                sum[t] = lanes_fma(x, y, sum[t]);
-            }
-        }
-        if (i < depth) {
-#pragma GCC unroll 8
-            for (size_t t = 0; t < SUMS; t++) {
-                const lanes x = lanes_load(q[t / keys] + i, depth - i);
-                const lanes y = lanes_widen(SDPA_TYPE, row, t % keys * k_stride, depth - i);
-                sum[t] = lanes_fma(x, y, sum[t]);
-            }
-        }
-        float scores[SUMS];
-        lanes_store_sums(scores, sum, scale);
-#pragma GCC unroll 4
-        for (size_t r = 0; r < queries; r++) {
-            memcpy(s + r * s_stride + first, scores + r * keys, keys * sizeof(*s));
-        }
-    }
-}
-
-// One function for each number, not inlined, for its loop to have the registers for its addresses.
-__attribute__((noinline)) static void dot_products_4(const struct query *query, const void *k,
-                                                     size_t k_stride, size_t depth, float scale,
-                                                     float *s, size_t s_stride) {
-    dot_products_of(4, query, k, k_stride, depth, scale, s, s_stride);
-}
-
-__attribute__((noinline)) static void dot_products_2(const struct query *query, const void *k,
-                                                     size_t k_stride, size_t depth, float scale,
-                                                     float *s, size_t s_stride) {
-    dot_products_of(2, query, k, k_stride, depth, scale, s, s_stride);
-}
-
-__attribute__((noinline)) static void dot_products_1(const struct query *query, const void *k,
-                                                     size_t k_stride, size_t depth, float scale,
-                                                     float *s, size_t s_stride) {
-    dot_products_of(1, query, k, k_stride, depth, scale, s, s_stride);
-}
-
 /// Fetches rows [from, to) of K or V.
-static inline void fetch_rows(const void *rows, size_t stride, size_t from, size_t to,
-                              size_t width) {
+__attribute__((always_inline)) static inline void fetch_rows(const void *rows, size_t stride,
+                                                             size_t from, size_t to, size_t width) {
     gemm_prefetch(SDPA_TYPE, to - from, width, widen_at(SDPA_TYPE, rows, from * stride), stride);
-}
-
-/// Gets how many of `left` queries go together: 4, 2 or 1.
-static inline size_t together(size_t left) {
-    return left >= TOGETHER ? TOGETHER : left >= 2 ? 2 : 1;
 }
 
 static void few_scores(const struct block *b, size_t first, size_t keys) {
     const struct mha_sdpa_args *args = b->args;
     const size_t depth = args->head_dim;
     const float scale = args->scale * SDPA_LOG2_E;
-    const bool far = args->seq_kv * depth * 2 * widen_bytes(SDPA_TYPE) > NEAR_BYTES;
+    const bool far = args->seq_kv * depth * widen_bytes(SDPA_TYPE) > GEMM_NEAR_BYTES;
+    const float *q[FEW_QUERIES];
+    for (size_t r = 0; r < b->count; r++) {
+        q[r] = b->query[r].q;
+    }
     for (size_t j = 0, count = 0; j < keys; j += count) {
-        // The last keys one by one: SUMS times the same one, of which the first counts.
-        count = keys - j < SUMS ? 1 : SUMS;
-        const size_t at = first + j, next = at + count;
+        count = dots_count(keys - j);
+        const size_t at = first + j;
         const void *k = widen_at(SDPA_TYPE, args->k, at * args->k_stride);
-        const size_t stride = count == SUMS ? args->k_stride : 0;
+        const void *ahead =
+            dots_ahead(b->count, far, args->seq_kv, at, count, args->k, args->k_stride);
         if (far) {
-            // The next keys and the block's values arrive while these scores are computed.
-            const size_t end = sdpa_min(next + count, args->seq_kv);
-            fetch_rows(args->k, args->k_stride, next, end, depth);
-            fetch_rows(args->v, args->v_stride, at, next, depth);
+            // The block's values arrive while these scores are computed.
+            fetch_rows(args->v, args->v_stride, at, at + count, depth);
         }
         for (size_t r = 0, some = 0; r < b->count; r += some) {
-            some = together(b->count - r);
-            float *s = b->s + r * b->s_stride + j;
-            if (some == TOGETHER) {
-                dot_products_4(&b->query[r], k, stride, depth, scale, s, b->s_stride);
-            } else if (some == 2) {
-                dot_products_2(&b->query[r], k, stride, depth, scale, s, b->s_stride);
-            } else {
-                dot_products_1(&b->query[r], k, stride, depth, scale, s, b->s_stride);
-            }
+            some = dots_together(b->count - r);
+            dots(some, q + r, count, k, args->k_stride, r == 0 ? ahead : NULL, depth, scale,
+                 b->s + r * b->s_stride + j, b->s_stride);
         }
     }
 }
@@ -586,19 +501,19 @@ static void few_values(const struct block *b, size_t first, size_t keys) {
         // Queries that see the same keys share what is loaded of their values.
         const struct mha_span span = span_within(b->query[r].span, first, keys);
         alike = 1;
-        while (alike < TOGETHER && r + alike < b->count) {
+        while (alike < DOTS_TOGETHER && r + alike < b->count) {
             const struct mha_span other = span_within(b->query[r + alike].span, first, keys);
             if (other.begin != span.begin || other.end != span.end) {
                 break;
             }
             alike++;
         }
-        alike = together(alike);
+        alike = dots_together(alike);
         if (span.begin >= span.end) {
             continue;
         }
         const void *v = widen_at(SDPA_TYPE, args->v, (first + span.begin) * args->v_stride);
-        if (alike == TOGETHER) {
+        if (alike == DOTS_TOGETHER) {
             add_values_of(4, b, r, span, v);
         } else if (alike == 2) {
             add_values_of(2, b, r, span, v);
