@@ -153,7 +153,8 @@ static void widen(const struct product *p, size_t first_row, size_t rows, size_t
         double *norms = p->norms + (first_row + i) / (p->k / p->blocks) * p->n + first_col;
         for (size_t j = 0; j < PANEL_COLS; j++) {
             const double value = j < cols ? (double)w[j] : 0;
-            panel[j / TILE_COLS * ((size_t)PANEL_ROWS * TILE_COLS) + i * TILE_COLS + j % TILE_COLS] = value;
+            panel[j / TILE_COLS * ((size_t)PANEL_ROWS * TILE_COLS) + i * TILE_COLS +
+                  j % TILE_COLS] = value;
             if (j < cols) {
                 norms[j] += value * value;
             }

@@ -57,8 +57,10 @@ __attribute__((always_inline)) static inline void lanes_span(lanes_fn *fn, const
     for (; to - i >= LANES_STEP; i += LANES_STEP) {
         const lanes v0 = fn(inputs, i, at, LANES);
         const lanes v1 = fn(inputs, i + LANES, lanes_add(at, lanes_set(LANES)), LANES);
-        const lanes v2 = fn(inputs, i + (size_t)2 * LANES, lanes_add(at, lanes_set(2 * LANES)), LANES);
-        const lanes v3 = fn(inputs, i + (size_t)3 * LANES, lanes_add(at, lanes_set(3 * LANES)), LANES);
+        const lanes v2 =
+            fn(inputs, i + (size_t)2 * LANES, lanes_add(at, lanes_set(2 * LANES)), LANES);
+        const lanes v3 =
+            fn(inputs, i + (size_t)3 * LANES, lanes_add(at, lanes_set(3 * LANES)), LANES);
         lanes_store(y + i, v0, LANES);
         lanes_store(y + i + LANES, v1, LANES);
         lanes_store(y + i + (size_t)2 * LANES, v2, LANES);
