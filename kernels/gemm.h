@@ -68,8 +68,8 @@ static inline size_t gemm_tile_rows(size_t left, size_t mr) {
     return left < 2 * mr && left - mr <= mr / 2 ? (left + 1) / 2 : mr;
 }
 
-/// Bytes of K or V of a head up to which few queries do not fetch it ahead: on Zen 3, where these
-/// numbers are from, hardware does as well until the heads outgrow what the TLB holds.
+/// Bytes of K or V of a head up to which few queries do not fetch it ahead: measured on Zen 3,
+/// where fetching cost more than it saved below.
 #define GEMM_NEAR_BYTES ((size_t)256 * 1024)
 
 /// Fetches `rows` rows of A ahead of the tile that reads them: too many short runs for a hardware

@@ -125,6 +125,9 @@ function follow(f, entry, i, dirty, to, last, j, out) {
                     reach(j, dirty)
                 }
             }
+        } else if ((kind[i] == "jump" || kind[i] == "branch") && !(target[i] in at)) {
+            # Into another library: what is dirty there is its caller's.
+            leave(f, entry, dirty)
         } else if (kind[i] == "jump" || kind[i] == "branch") {
             j = at[target[i]]
             if (j >= first[f] && j <= last) {
@@ -148,7 +151,7 @@ function follow(f, entry, i, dirty, to, last, j, out) {
 END {
     first[functions + 1] = count + 1
     for (i = 1; i <= count; i++) {
-        if (target[i] != "" && at[target[i]]) {
+        if (target[i] != "" && target[i] in at) {
             used[owner[i] != owner[at[target[i]]] ? owner[at[target[i]]] : 0] = 1
             if (kind[i] != "call") {
                 led_to[at[target[i]]] = 1

@@ -51,6 +51,8 @@ try 1 called_last "$helper
 $(function_of f 'vzeroupper; call helper; ret')"
 try 1 tail "$helper
 $(function_of f 'vzeroupper; jmp helper')"
+try 1 tail_out "$(function_of f "$write; jmp memcpy@plt")"
+try 0 tail_out_clean "$(function_of f "$write; vzeroupper; jmp memcpy@plt")"
 try 1 held "$helper
 $(function_of f 'call helper; vzeroupper; ret')
 .data
