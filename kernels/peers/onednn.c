@@ -46,6 +46,7 @@
     F(primitive_create)                   \
     F(primitive_desc_create)              \
     F(primitive_desc_destroy)             \
+    F(primitive_desc_query)               \
     F(primitive_desc_query_md)            \
     F(primitive_destroy)                  \
     F(primitive_execute)                  \
@@ -147,6 +148,7 @@ struct primitive {
     int name[ARGUMENTS_MAX];  ///< DNNL_ARG_...
     dnnl_memory_desc_t layout[ARGUMENTS_MAX + 1];
     size_t scratch_bytes;
+    bool generated;  ///< By code for this CPU, not by the library's plain loops.
     _Atomic(struct slot *) slots;
     struct primitive *next;
 };
@@ -209,7 +211,7 @@ static dnnl_memory_desc_t matrix(size_t rows, size_t cols, size_t row_stride, si
 }
 
 /// Gets the layout that the library prefers for a right factor. It follows from the factor's own
-/// sizes; some number of rows has to be given.
+/// sizes and from the number of threads, one as in execute(); some number of rows has to be given.
 static dnnl_memory_desc_t packed_layout(size_t depth, size_t cols) {
     const size_t rows = 128;
     const dnnl_memory_desc_t a = matrix(rows, depth, depth, 1), c = matrix(rows, cols, cols, 1);
@@ -219,12 +221,14 @@ static dnnl_memory_desc_t packed_layout(size_t depth, size_t cols) {
     dnnl_primitive_desc_t description = NULL;
     dnnl_memory_desc_t layout = matrix(depth, cols, cols, 1);
     dnnl.memory_desc_init_by_tag(&b, 2, dims, dnnl_f32, dnnl_format_tag_any);
+    const int before = private_threads_hold(&onednn.threads);
     if (dnnl.matmul_desc_init(&product, &a, &b, NULL, &c) == dnnl_success &&
         dnnl.primitive_desc_create(&description, &product, NULL, onednn.engine, NULL) ==
             dnnl_success) {
         layout = *dnnl.primitive_desc_query_md(description, dnnl_query_weights_md, 0);
         dnnl.primitive_desc_destroy(description);
     }
+    private_threads_release(&onednn.threads, before);
     return layout;
 }
 
@@ -300,6 +304,9 @@ static bool make(struct primitive *p, float factor, bool add) {
     description = good ? describe(p, attr) : NULL;
     good = description && dnnl.primitive_create(&p->primitive, description) == dnnl_success;
     if (good) {
+        const char *name = "";
+        dnnl.primitive_desc_query(description, dnnl_query_impl_info_str, 0, (void *)&name);
+        p->generated = strncmp(name, "ref", 3) != 0;
         p->layout[SCRATCH] =
             *dnnl.primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
         p->scratch_bytes = dnnl.memory_desc_get_size(&p->layout[SCRATCH]);
@@ -471,6 +478,16 @@ bool product_prepare(void *state, const struct product *product) {
 void product_run(const void *state, const struct product *product) {
     // What a state holds grows while it is shared.
     struct primitive *p = product_primitive((void *)(uintptr_t)state, product);
+    if (p && !p->generated && product->b_is == B_PACKED && product->plain) {
+        // Whether the layout suits a number of rows depends on the CPU; where it does not, the
+        // library has nothing for it but plain loops, which take hundreds of times as long.
+        struct product plain = *product;
+        plain.b_is = B_PLAIN;
+        plain.b = product->plain;
+        plain.b_stride = product->plain_stride;
+        product_run(state, &plain);
+        return;
+    }
     if (p) {
         const void *const pointers[ARGUMENTS_MAX] = {product->a, product->b, product->c};
         execute(p, pointers);

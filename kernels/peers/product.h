@@ -26,6 +26,8 @@ struct product {
     const float *b;
     size_t b_stride;
     enum product_b b_is;
+    const float *plain;  ///< Where b is packed, [depth, cols] or NULL: what it was packed from.
+    size_t plain_stride;
     float *c;
     size_t c_stride;
     float factor;  ///< 1 with `add`.

@@ -13,6 +13,8 @@ static struct product product_of(const struct mha_proj_args *args) {
         .b = args->packed ? args->packed : args->w,
         .b_stride = args->packed ? args->cols : args->w_stride,
         .b_is = args->packed ? B_PACKED : B_PLAIN,
+        .plain = args->w,
+        .plain_stride = args->w_stride,
         .c = args->y,
         .c_stride = args->y_stride,
         .factor = 1,
