@@ -32,13 +32,17 @@ typedef size_t gemm_rows_fn(size_t left, size_t cols);
 /// 32 KiB L1 data cache, which rows of A and C stream through as well.
 #define GEMM_PANEL_GROUP_BYTES 8192u
 
-/// Bytes of A that pass all panels before the next rows are touched: small enough to come back from
-/// L2 for every group of panels, with room beside them.
+/// Bytes of A that pass all panels before the next rows are touched, unless gemm_<isa>.h says
+/// otherwise: small enough to come back from L2 for every group of panels, with room beside them.
+#ifndef GEMM_ROW_BLOCK_BYTES
 #define GEMM_ROW_BLOCK_BYTES 32768u
+#endif
 
-/// Bytes of a panel of a block where depth is cut: half of a 32 KiB L1 data cache, deep enough that
-/// C is loaded and stored seldom.
+/// Bytes of a panel of a block where depth is cut, unless gemm_<isa>.h says otherwise: half of a
+/// 32 KiB L1 data cache, deep enough that C is loaded and stored seldom.
+#ifndef GEMM_PANEL_BYTES
 #define GEMM_PANEL_BYTES ((size_t)16384)
+#endif
 
 /// Bytes of a cache line.
 #define GEMM_LINE_BYTES ((size_t)64)

@@ -75,7 +75,7 @@ static void pack(const struct mha_pv_args *args, void *packed) {
 
 /// Rows that pass a block of keys before the next one is touched.
 static inline size_t row_block(void) {
-    return GEMM_ROW_BLOCK_BYTES / (gemm_block_depth(PV_NR) * sizeof(float)) / PV_MR * PV_MR;
+    return gemm_row_block(PV_MR, gemm_block_depth(PV_NR));
 }
 
 /// Room for the widened weights of a block of rows and keys; a block of keys of one row, where V is
