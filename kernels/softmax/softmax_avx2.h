@@ -11,8 +11,8 @@
 /// Elements of a vector; of a step of the loops that only load and store.
 enum { SOFTMAX_AVX2_LANES = 8, SOFTMAX_AVX2_STEP = 4 * SOFTMAX_AVX2_LANES };
 
-/// Gets the largest of x[0..n), NaN left out; -inf when there is none.
-static inline float softmax_avx2_largest(const float *x, size_t n) {
+/// Gets the largest of x[0..n) in each lane, NaN left out; -inf when there is none.
+static inline __m256 softmax_avx2_largest(const float *x, size_t n) {
     const __m256 lowest = _mm256_set1_ps(-INFINITY);
     __m256 m0 = lowest, m1 = lowest, m2 = lowest, m3 = lowest;
     size_t i = 0;
@@ -29,7 +29,7 @@ static inline float softmax_avx2_largest(const float *x, size_t n) {
     if (i < n) {
         m1 = _mm256_max_ps(vec_avx2_load_tail(x + i, vec_avx2_mask(n - i), lowest), m1);
     }
-    return vec_avx2_reduce_max(_mm256_max_ps(_mm256_max_ps(m0, m1), _mm256_max_ps(m2, m3)));
+    return _mm256_max_ps(_mm256_max_ps(m0, m1), _mm256_max_ps(m2, m3));
 }
 
 /// Stores exp(x[0..8) - reference) to y and gets it.
@@ -41,23 +41,26 @@ static inline __m256 softmax_avx2_exp_vector(const float *x, float *y, __m256 re
 
 /// What the last pass needs.
 struct softmax_avx2_sum {
-    size_t whole;   ///< Elements in whole vectors; the exponentials of these are stored.
-    __m256 tail;    ///< The exponentials of the elements behind them, and zeros.
-    __m256 factor;  ///< To scale the exponentials by.
+    size_t whole;  ///< Elements in whole vectors; the exponentials of these are stored.
+    __m256 tail;   ///< The exponentials of the elements behind them, and zeros.
+    __m256 total;  ///< The lanes' sums of all exponentials.
 };
 
-/// Stores exp(x[i] - maximum) to e[i] for the whole vectors of x[0..n), n > 0. e may be x. `next`,
-/// unless NULL, is fetched line by line along the way.
+/// Gets what to scale the exponentials by.
+static inline __m256 softmax_avx2_factor(__m256 total) {
+    return _mm256_set1_ps(softmax_factor(vec_avx2_reduce_add(total)));
+}
+
+/// Stores exp(x[i] - the largest of the lanes) to e[i] for the whole vectors of x[0..n), n > 0. e
+/// may be x. `next` is fetched line by line along the way.
 __attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx2_exps(
-    const float *x, float *e, size_t n, const float *next) {
+    __m256 largest, const float *x, float *e, size_t n, const float *next) {
     enum { LANES = SOFTMAX_AVX2_LANES, STEP = 2 * LANES };
-    const __m256 reference = _mm256_set1_ps(softmax_reference(softmax_avx2_largest(x, n)));
+    const __m256 reference = _mm256_set1_ps(softmax_reference(vec_avx2_reduce_max(largest)));
     __m256 s0 = _mm256_setzero_ps(), s1 = s0;
     size_t i = 0;
     for (; i + STEP <= n; i += STEP) {
-        if (next) {
-            _mm_prefetch((const char *)(next + i), _MM_HINT_T0);
-        }
+        _mm_prefetch((const char *)(next + i), _MM_HINT_T0);
         s0 = _mm256_add_ps(s0, softmax_avx2_exp_vector(x + i, e + i, reference));
         s1 = _mm256_add_ps(s1, softmax_avx2_exp_vector(x + i + 8, e + i + 8, reference));
     }
@@ -74,8 +77,7 @@ __attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx
         tail = vec_avx2_exp(_mm256_sub_ps(v, reference));
         s1 = _mm256_add_ps(s1, tail);
     }
-    const float sum = vec_avx2_reduce_add(_mm256_add_ps(s0, s1));
-    return (struct softmax_avx2_sum){i, tail, _mm256_set1_ps(softmax_factor(sum))};
+    return (struct softmax_avx2_sum){i, tail, _mm256_add_ps(s0, s1)};
 }
 
 /// The exponential alone, for those who check it.

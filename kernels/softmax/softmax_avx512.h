@@ -11,8 +11,8 @@
 /// Elements of a vector; of a step of the loops that only load and store.
 enum { SOFTMAX_AVX512_LANES = 16, SOFTMAX_AVX512_STEP = 4 * SOFTMAX_AVX512_LANES };
 
-/// Gets the largest of x[0..n), NaN left out; -inf when there is none.
-static inline float softmax_avx512_largest(const float *x, size_t n) {
+/// Gets the largest of x[0..n) in each lane, NaN left out; -inf when there is none.
+static inline __m512 softmax_avx512_largest(const float *x, size_t n) {
     const __m512 lowest = _mm512_set1_ps(-INFINITY);
     __m512 m0 = lowest, m1 = lowest, m2 = lowest, m3 = lowest;
     size_t i = 0;
@@ -29,7 +29,7 @@ static inline float softmax_avx512_largest(const float *x, size_t n) {
     if (i < n) {
         m1 = _mm512_max_ps(_mm512_mask_loadu_ps(lowest, vec_avx512_mask(n - i), x + i), m1);
     }
-    return vec_avx512_reduce_max(_mm512_max_ps(_mm512_max_ps(m0, m1), _mm512_max_ps(m2, m3)));
+    return _mm512_max_ps(_mm512_max_ps(m0, m1), _mm512_max_ps(m2, m3));
 }
 
 /// Stores exp(x[0..16) - reference) to y and gets it.
@@ -41,26 +41,29 @@ static inline __m512 softmax_avx512_exp_vector(const float *x, float *y, __m512 
 
 /// What the last pass needs.
 struct softmax_avx512_sum {
-    size_t whole;   ///< Elements in whole vectors; the exponentials of these are stored.
-    __m512 tail;    ///< The exponentials of the elements behind them, and zeros.
-    __m512 factor;  ///< To scale the exponentials by.
+    size_t whole;  ///< Elements in whole vectors; the exponentials of these are stored.
+    __m512 tail;   ///< The exponentials of the elements behind them, and zeros.
+    __m512 total;  ///< The lanes' sums of all exponentials.
 };
 
-/// Stores exp(x[i] - maximum) to e[i] for the whole vectors of x[0..n), n > 0. e may be x. `next`,
-/// unless NULL, is fetched line by line along the way.
+/// Gets what to scale the exponentials by.
+static inline __m512 softmax_avx512_factor(__m512 total) {
+    return _mm512_set1_ps(softmax_factor(vec_avx512_reduce_add(total)));
+}
+
+/// Stores exp(x[i] - the largest of the lanes) to e[i] for the whole vectors of x[0..n), n > 0. e
+/// may be x. `next` is fetched line by line along the way.
 __attribute__((always_inline)) static inline struct softmax_avx512_sum softmax_avx512_exps(
-    const float *x, float *e, size_t n, const float *next) {
+    __m512 largest, const float *x, float *e, size_t n, const float *next) {
     enum { LANES = SOFTMAX_AVX512_LANES, STEP = SOFTMAX_AVX512_STEP };
-    const __m512 reference = _mm512_set1_ps(softmax_reference(softmax_avx512_largest(x, n)));
+    const __m512 reference = _mm512_set1_ps(softmax_reference(vec_avx512_reduce_max(largest)));
     __m512 s0 = _mm512_setzero_ps(), s1 = s0, s2 = s0, s3 = s0;
     size_t i = 0;
     for (; i + STEP <= n; i += STEP) {
-        if (next) {
-            _mm_prefetch((const char *)(next + i), _MM_HINT_T0);
-            _mm_prefetch((const char *)(next + i + 16), _MM_HINT_T0);
-            _mm_prefetch((const char *)(next + i + 32), _MM_HINT_T0);
-            _mm_prefetch((const char *)(next + i + 48), _MM_HINT_T0);
-        }
+        _mm_prefetch((const char *)(next + i), _MM_HINT_T0);
+        _mm_prefetch((const char *)(next + i + 16), _MM_HINT_T0);
+        _mm_prefetch((const char *)(next + i + 32), _MM_HINT_T0);
+        _mm_prefetch((const char *)(next + i + 48), _MM_HINT_T0);
         s0 = _mm512_add_ps(s0, softmax_avx512_exp_vector(x + i, e + i, reference));
         s1 = _mm512_add_ps(s1, softmax_avx512_exp_vector(x + i + 16, e + i + 16, reference));
         s2 = _mm512_add_ps(s2, softmax_avx512_exp_vector(x + i + 32, e + i + 32, reference));
@@ -76,9 +79,8 @@ __attribute__((always_inline)) static inline struct softmax_avx512_sum softmax_a
         tail = vec_avx512_exp(_mm512_sub_ps(v, reference));
         s1 = _mm512_add_ps(s1, tail);
     }
-    const __m512 sum = _mm512_add_ps(_mm512_add_ps(s0, s1), _mm512_add_ps(s2, s3));
-    return (struct softmax_avx512_sum){i, tail,
-                                       _mm512_set1_ps(softmax_factor(vec_avx512_reduce_add(sum)))};
+    const __m512 total = _mm512_add_ps(_mm512_add_ps(s0, s1), _mm512_add_ps(s2, s3));
+    return (struct softmax_avx512_sum){i, tail, total};
 }
 
 /// The exponential alone, for those who check it.

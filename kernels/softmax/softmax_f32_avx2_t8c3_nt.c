@@ -30,7 +30,9 @@ static inline void stream_zeros(float *y) {
 
 #define SOFTMAX_LANES SOFTMAX_AVX2_LANES
 #define SOFTMAX_SUM struct softmax_avx2_sum
+#define SOFTMAX_LARGEST softmax_avx2_largest
 #define SOFTMAX_EXPS softmax_avx2_exps
+#define SOFTMAX_FACTOR softmax_avx2_factor
 #define SOFTMAX_VECTOR __m256
 #define SOFTMAX_STORE _mm256_storeu_ps
 #include "softmax/softmax_nt.inl"

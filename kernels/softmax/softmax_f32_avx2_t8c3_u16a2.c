@@ -9,9 +9,7 @@
 /// that distance, |d| * 2^-24 of the result. Registers: exp has 8 constants, which leaves 8 of 16
 /// registers: more than 2 vectors at a time would spill. Tail: masked loads and one masked store;
 /// its exponentials wait in a register.
-#include "mha_kernel.h"
 #include "softmax/softmax_avx2.h"
-#include "softmax/softmax_rows.h"
 #include "vec_avx2.h"
 
 static inline void scale(float *y, size_t n, __m256 factor) {
@@ -26,19 +24,18 @@ static inline void scale(float *y, size_t n, __m256 factor) {
     }
 }
 
-static void span_softmax(const float *x, float *y, size_t n) {
-    const struct softmax_avx2_sum sum = softmax_avx2_exps(x, y, n, NULL);
-    scale(y, sum.whole, sum.factor);
-    if (sum.whole < n) {
-        _mm256_maskstore_ps(y + sum.whole, vec_avx2_mask(n - sum.whole),
-                            _mm256_mul_ps(sum.tail, sum.factor));
+static inline void store_tail(float *y, __m256 tail, size_t n, __m256 factor) {
+    if (n > 0) {
+        _mm256_maskstore_ps(y, vec_avx2_mask(n), _mm256_mul_ps(tail, factor));
     }
 }
 
-static void run(const struct mha_softmax_args *args, void *workspace) {
-    (void)workspace;
-    softmax_rows(args, span_softmax);
-}
+#define SOFTMAX_VECTOR __m256
+#define SOFTMAX_SUM struct softmax_avx2_sum
+#define SOFTMAX_LARGEST softmax_avx2_largest
+#define SOFTMAX_EXPS softmax_avx2_exps
+#define SOFTMAX_FACTOR softmax_avx2_factor
+#include "softmax/softmax_passes.inl"
 
 const struct mha_kernel softmax_f32_avx2_t8c3_u16a2 = {
     .name = "softmax_f32_avx2_t8c3_u16a2",

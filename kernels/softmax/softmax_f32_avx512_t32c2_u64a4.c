@@ -9,9 +9,7 @@
 /// that distance, |d| * 2^-24 of the result. Registers: 4 vectors at a time through exp, 4
 /// accumulators, 10 constants. Tail: up to 3 whole vectors and a masked one; masked lanes are not
 /// accessed.
-#include "mha_kernel.h"
 #include "softmax/softmax_avx512.h"
-#include "softmax/softmax_rows.h"
 #include "vec_avx512.h"
 
 static inline void scale(float *y, size_t n, __m512 factor) {
@@ -26,19 +24,18 @@ static inline void scale(float *y, size_t n, __m512 factor) {
     }
 }
 
-static void span_softmax(const float *x, float *y, size_t n) {
-    const struct softmax_avx512_sum sum = softmax_avx512_exps(x, y, n, NULL);
-    scale(y, sum.whole, sum.factor);
-    if (sum.whole < n) {
-        _mm512_mask_storeu_ps(y + sum.whole, vec_avx512_mask(n - sum.whole),
-                              _mm512_mul_ps(sum.tail, sum.factor));
+static inline void store_tail(float *y, __m512 tail, size_t n, __m512 factor) {
+    if (n > 0) {
+        _mm512_mask_storeu_ps(y, vec_avx512_mask(n), _mm512_mul_ps(tail, factor));
     }
 }
 
-static void run(const struct mha_softmax_args *args, void *workspace) {
-    (void)workspace;
-    softmax_rows(args, span_softmax);
-}
+#define SOFTMAX_VECTOR __m512
+#define SOFTMAX_SUM struct softmax_avx512_sum
+#define SOFTMAX_LARGEST softmax_avx512_largest
+#define SOFTMAX_EXPS softmax_avx512_exps
+#define SOFTMAX_FACTOR softmax_avx512_factor
+#include "softmax/softmax_passes.inl"
 
 const struct mha_kernel softmax_f32_avx512_t32c2_u64a4 = {
     .name = "softmax_f32_avx512_t32c2_u64a4",

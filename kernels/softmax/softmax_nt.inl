@@ -1,7 +1,8 @@
 /// softmax with streaming stores and prefetch of the row to come, over the first two passes of one
 /// ISA: for scores that exceed the caches, where a plain store would read the line first, and a
 /// row's exponentials would wait for its scores. Includers include softmax_<isa>.h and define
-/// SOFTMAX_LANES, SOFTMAX_SUM and SOFTMAX_EXPS of it, SOFTMAX_VECTOR, SOFTMAX_STORE, and
+/// SOFTMAX_LANES, SOFTMAX_SUM, SOFTMAX_LARGEST, SOFTMAX_EXPS and SOFTMAX_FACTOR of it,
+/// SOFTMAX_VECTOR, SOFTMAX_STORE, and
 ///
 ///   scale(e, y, n, factor)        y[i] = e[i] * factor for i < n
 ///   stream_scaled(e, y, factor)   the same of a line, past the caches
@@ -55,10 +56,11 @@ static void run(const struct mha_softmax_args *args, void *workspace) {
         const struct mha_span span = row.span;
         if (span.begin < span.end) {
             const size_t n = span.end - span.begin;
+            const float *const x = row.x + span.begin;
             const SOFTMAX_SUM sum =
-                SOFTMAX_EXPS(row.x + span.begin, e, n, next.x + next.span.begin);
+                SOFTMAX_EXPS(SOFTMAX_LARGEST(x, n), x, e, n, next.x + next.span.begin);
             SOFTMAX_STORE(e + sum.whole, sum.tail);
-            scale_streaming(e, row.y + span.begin, n, sum.factor);
+            scale_streaming(e, row.y + span.begin, n, SOFTMAX_FACTOR(sum.total));
         }
         zero_streaming(row.y, span.begin);
         zero_streaming(row.y + span.end, args->cols - span.end);

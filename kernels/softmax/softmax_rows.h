@@ -36,6 +36,17 @@ static inline struct softmax_row softmax_row_at(const struct mha_softmax_args *a
     };
 }
 
+/// Zeroes what the mask hides of a row.
+static inline void softmax_zero_masked(const struct mha_softmax_args *args,
+                                       struct softmax_row row) {
+    if (row.span.begin > 0) {
+        memset(row.y, 0, row.span.begin * sizeof(*row.y));
+    }
+    if (row.span.end < args->cols) {
+        memset(row.y + row.span.end, 0, (args->cols - row.span.end) * sizeof(*row.y));
+    }
+}
+
 /// Calls span_softmax(x, y, n) for the visible span of every row, and zeroes the rest of the row.
 /// Meant to be inlined with a constant function.
 static inline void softmax_rows(const struct mha_softmax_args *args,
@@ -46,12 +57,7 @@ static inline void softmax_rows(const struct mha_softmax_args *args,
         if (span.begin < span.end) {
             span_softmax(row.x + span.begin, row.y + span.begin, span.end - span.begin);
         }
-        if (span.begin > 0) {
-            memset(row.y, 0, span.begin * sizeof(*row.y));
-        }
-        if (span.end < args->cols) {
-            memset(row.y + span.end, 0, (args->cols - span.end) * sizeof(*row.y));
-        }
+        softmax_zero_masked(args, row);
     }
 }
 
