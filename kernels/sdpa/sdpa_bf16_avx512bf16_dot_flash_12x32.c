@@ -31,7 +31,7 @@ const struct mha_kernel sdpa_bf16_avx512bf16_dot_flash_12x32 = {
     .dtype = "bf16",
     .isa = "avx512bf16",
     .tag = "dot_flash_12x32",
-    .summary = "vdpbf16ps for the scores, online softmax over blocks of 96 x 256, tile 12 x 32",
+    .summary = "vdpbf16ps for the scores, online softmax over blocks of 48 x 512, tile 12 x 32",
     .run = {.sdpa = run},
     .pack = {.sdpa = pack},
     .workspace_bytes = workspace_bytes,

@@ -14,7 +14,7 @@ const struct mha_kernel sdpa_f32_avx512_flash_12x32 = {
     .dtype = "f32",
     .isa = "avx512",
     .tag = "flash_12x32",
-    .summary = "online softmax over blocks of 96 x 256, register tile 12 x 32",
+    .summary = "online softmax over blocks of 48 x 512, register tile 12 x 32",
     .run = {.sdpa = run},
     .pack = {.sdpa = pack},
     .workspace_bytes = workspace_bytes,
