@@ -1,42 +1,9 @@
-/// read_f32, AVX2: the rate of 256-bit loads, by way of a sum in 8 accumulators, enough to cover
-/// the latency of the additions. Error: a sum in any order, |error| <= gamma_(count - 1) * sum_i
-/// |x_i| (Higham 2002, section 4.2). Tail: masked loads, before the first aligned vector and behind
-/// the last. Registers: 8 of 16.
-#include <immintrin.h>
-
-#include "mha_kernel.h"
-#include "vec_avx2.h"
-
-enum { LANES = 8, ACCUMULATORS = 8, STEP = LANES * ACCUMULATORS };
+/// read_f32, AVX2: a sum, fetched by the hardware alone. Error, tail and registers: read_avx2.h.
+#include "read/read_avx2.h"
 
 static void run(const struct mha_stream_args *args, void *workspace) {
     (void)workspace;
-    const size_t count = args->count;
-    const float *x = args->x;
-    // Aligned, no load crosses a cache line.
-    const size_t offset = (0 - (uintptr_t)x) / sizeof(float) % LANES;
-    size_t i = offset < count ? offset : count;
-    __m256 acc[ACCUMULATORS];
-    acc[0] = _mm256_maskload_ps(x, vec_avx2_mask(i));
-#pragma GCC unroll 8
-    for (size_t a = 1; a < ACCUMULATORS; a++) {
-        acc[a] = _mm256_setzero_ps();
-    }
-    for (; count - i >= STEP; i += STEP) {
-#pragma GCC unroll 8
-        for (size_t a = 0; a < ACCUMULATORS; a++) {
-            acc[a] = _mm256_add_ps(acc[a], _mm256_loadu_ps(x + i + a * LANES));
-        }
-    }
-    for (; count - i >= LANES; i += LANES) {
-        acc[0] = _mm256_add_ps(acc[0], _mm256_loadu_ps(x + i));
-    }
-    acc[1] = _mm256_add_ps(acc[1], _mm256_maskload_ps(x + i, vec_avx2_mask(count - i)));
-#pragma GCC unroll 8
-    for (size_t a = 1; a < ACCUMULATORS; a++) {
-        acc[0] = _mm256_add_ps(acc[0], acc[a]);
-    }
-    args->y[0] = vec_avx2_reduce_add(acc[0]);
+    read_avx2_sum(args, 0);
 }
 
 const struct mha_kernel read_f32_avx2_u8 = {
@@ -47,5 +14,5 @@ const struct mha_kernel read_f32_avx2_u8 = {
     .tag = "u8",
     .summary = "8 sums of 8 lanes",
     .run = {.read = run},
-    .step = STEP,
+    .step = READ_AVX2_STEP,
 };
