@@ -21,6 +21,10 @@ bool catalogue_emulated(const struct machine *machine) {
     return machine->emulated || assumed_isa() != NULL;
 }
 
+bool catalogue_isa_holds(const char *isa, const char *other) {
+    return strncmp(isa, other, strlen(other)) == 0;
+}
+
 bool catalogue_isa_runs(const char *isa, const char *max_isa, const char **why_not) {
     const int index = mha_isa_find(isa);
     *why_not = "";

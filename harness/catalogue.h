@@ -64,6 +64,10 @@ int catalogue_require(const struct catalogue *catalogue, const struct options *o
 int catalogue_choose(const struct catalogue *catalogue, const struct options *options,
                      const char *op, const struct catalogue_kernel **kernel);
 
+/// Tells whether an ISA word is `other`, or a set of features that holds it: a word that goes on
+/// from another adds to it.
+bool catalogue_isa_holds(const char *isa, const char *other);
+
 /// Tells whether an ISA word may run: compiled, had by the CPU, enabled by the system, within
 /// --max-isa.
 bool catalogue_isa_runs(const char *isa, const char *max_isa, const char **why_not);

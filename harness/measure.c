@@ -41,7 +41,7 @@ enum { SAMPLE_TRIES = 4 };
 /// Ceilings are sampled once a round up to this number in a launch.
 enum { CEILING_SAMPLES = 3 };
 
-/// Most live ceilings that one case brings: the case itself, an FMA peak and ways to move data.
+/// Most live ceilings that one case brings: the case itself, FMA peaks and ways to move data.
 enum { CEILINGS_PER_CASE = 8 };
 
 /// Time that the threads of an ended team are given to stop spinning (see GOMP_SPINCOUNT).
@@ -306,6 +306,16 @@ static const struct mha_kernel *peak_kernel(const struct worker *worker, const c
         }
     }
     return NULL;
+}
+
+/// Tells whether a ceiling kernel is live at this thread count.
+static bool is_live(const struct problem_run *p, const struct mha_kernel *kernel, int threads) {
+    bool found = false;
+    for (size_t i = 0; i < p->live_count; i++) {
+        found = found || (p->live[i].id < 0 && p->live[i].kernel == kernel &&
+                          p->live[i].team.threads == threads);
+    }
+    return found;
 }
 
 /// Tells whether a call that takes longer than a sample fits into the launch. The first time it is
@@ -658,7 +668,7 @@ static void skip_all(const json_t *cases, const char *reason) {
     }
 }
 
-/// Adds the ceilings that this problem's live cases are held against: the FMA peak of every ISA,
+/// Adds the ceilings that this problem's live cases are held against: the FMA peaks of every ISA,
 /// and the bandwidth at the problem's own working set, by the widest ISA at hand; per thread count.
 static size_t add_ceilings(struct problem_run *p, struct stream *streams, double stream_bytes) {
     size_t used = 0;
@@ -674,10 +684,16 @@ static size_t add_ceilings(struct problem_run *p, struct stream *streams, double
             new_isa =
                 new_isa && !(same && strcmp(p->live[k].kernel->isa, p->live[i].kernel->isa) == 0);
         }
-        const struct mha_kernel *peak = peak_kernel(p->worker, p->live[i].kernel->isa);
-        if (fma && new_isa && peak) {
-            stream_make(&streams[used], p->worker, "peak", peak->dtype, 0, threads);
-            admit_ceiling(p, &streams[used++], peak, threads);
+        // What an ISA adds need not be the fastest that a CPU has for it: vdpbf16ps may multiply
+        // and add less in a cycle than the FMAs that it comes on top of.
+        for (size_t k = 0; fma && new_isa && k < table->count; k++) {
+            const struct mha_kernel *peak = table->kernels[k].kernel;
+            if (strcmp(peak->op, "peak") == 0 &&
+                catalogue_isa_holds(p->live[i].kernel->isa, peak->isa) &&
+                !is_live(p, peak, threads) && p->live_count < CEILINGS_PER_CASE * cases) {
+                stream_make(&streams[used], p->worker, "peak", peak->dtype, 0, threads);
+                admit_ceiling(p, &streams[used++], peak, threads);
+            }
         }
         if (!new_threads || p->driver->ceiling) {
             continue;
@@ -748,9 +764,9 @@ static void run_problem(const struct worker *worker, const json_t *json, double 
         free_tensors(p.copies * p.tensor_count, p.buffers, p.tensors, p.copy_tensors);
         return;
     }
-    // Per case at most: one FMA ceiling, and a plain and a streaming bandwidth ceiling.
     p.live = diag_alloc(calloc(CEILINGS_PER_CASE * case_count + 1, sizeof(*p.live)));
-    struct stream *streams = diag_alloc(calloc(2 * case_count + 1, sizeof(*streams)));
+    struct stream *streams =
+        diag_alloc(calloc(CEILINGS_PER_CASE * case_count + 1, sizeof(*streams)));
     size_t *order = shuffled(case_count);
     for (size_t i = 0; i < case_count; i++) {
         admit(&p, json_array_get(cases, order[i]));

@@ -500,8 +500,8 @@ struct roof {
     double most;
 };
 
-/// Gets the best of the ceilings beside a problem that have this kind and ISA (NULL: any), and this
-/// mix (NULL: any) or its streaming form: what the best way to do it reaches.
+/// Gets the best of the ceilings beside a problem that have this kind, an ISA that this one holds
+/// (NULL: any), and this mix (NULL: any) or its streaming form: what the best way to do it reaches.
 static struct roof roof_of(const struct schedule *s, size_t problem, int threads, const char *kind,
                            const char *isa, const char *mix, double *scratch) {
     struct roof roof = {UNKNOWN, UNKNOWN};
@@ -510,7 +510,7 @@ static struct roof roof_of(const struct schedule *s, size_t problem, int threads
     for (size_t i = 0; i < s->ceilings; i++) {
         const struct ceiling_samples *c = &s->ceiling[i];
         if (c->problem != problem || c->threads != threads || strcmp(c->kind, kind) != 0 ||
-            (isa && strcmp(c->isa, isa) != 0) ||
+            (isa && !catalogue_isa_holds(isa, c->isa)) ||
             (mix && strcmp(c->mix, mix) != 0 && strcmp(c->mix, streaming) != 0)) {
             continue;
         }
@@ -543,8 +543,12 @@ size_t schedule_shares(struct schedule *s, bool judge) {
             roof_of(s, s->row_problem[i], row->threads, "fma", row->isa, NULL, scratch);
         const struct roof bandwidth =
             roof_of(s, s->row_problem[i], row->threads, "bandwidth", NULL, driver->mix, scratch);
+        // Beside reading, a few stores go on at the same time.
+        double read, written;
+        driver->bytes(&row->problem, &read, &written);
+        const double bytes = strcmp(driver->mix, "read") == 0 ? read : read + written;
         const double fma_ns = row->flops > 0 ? row->flops / fma.usual : 0;
-        const double bandwidth_ns = row->bytes / bandwidth.usual;
+        const double bandwidth_ns = bytes / bandwidth.usual;
         if (!(isfinite(fma_ns) && isfinite(bandwidth_ns)) || fmax(fma_ns, bandwidth_ns) <= 0) {
             continue;
         }
@@ -554,7 +558,7 @@ size_t schedule_shares(struct schedule *s, bool judge) {
         // Wholly above: even the best sample of the ceiling and the slowest launch do not
         // reconcile.
         const double least_ns =
-            fmax(row->flops > 0 ? row->flops / fma.most : 0, row->bytes / bandwidth.most);
+            fmax(row->flops > 0 ? row->flops / fma.most : 0, bytes / bandwidth.most);
         double slowest = 0;
         for (size_t l = 0; l < row->launches; l++) {
             slowest = fmax(slowest, stats_median(row->samples[l].ns, row->samples[l].count));
