@@ -5,8 +5,9 @@
 /// BLOCK_ROWS rows: one product over the keys that all of them see, and one for each edge, where
 /// some see a key and others do not. There the weights are copied and those of keys that are not
 /// seen are zeros; a value that is not finite would leak through them (0 * NaN), so that such an
-/// edge is done row by row. P and V are of floats or, with PEER_BF16, of bf16.
-/// Error: that of the product, see the library's .c.
+/// edge is done row by row. bf16 comes in pairs of keys (see peer_element.h): the first of an odd
+/// number of keys and the last belong to the edges. P and V are of floats or, with PEER_BF16, of
+/// bf16. Error: that of the product, see the library's .c.
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 
 /// Rows of a block, and most keys of an edge: spans of neighbouring rows differ by one key at each
 /// end, and where no key is seen by all rows of a block, the spans are no longer than a block.
-enum { BLOCK_ROWS = 128, EDGE_KEYS = 2 * BLOCK_ROWS };
+enum { BLOCK_ROWS = 128, EDGE_KEYS = 2 * BLOCK_ROWS + 2 };
 
 /// One block of one head, or with `prepare` the state to make its products for.
 struct block {
@@ -120,7 +121,10 @@ static bool edge(const struct block *b, size_t from, size_t to, bool add) {
 static bool block(const struct block *b) {
     // Spans move forwards from row to row.
     const struct mha_span first = span_of(b, 0), last = span_of(b, b->rows - 1);
-    const size_t from = first.begin, common = last.begin, common_end = first.end, to = last.end;
+    const size_t from = first.begin / PEER_TOGETHER * PEER_TOGETHER;
+    const size_t common = (last.begin + PEER_TOGETHER - 1) / PEER_TOGETHER * PEER_TOGETHER;
+    const size_t common_end = first.end / PEER_TOGETHER * PEER_TOGETHER;
+    const size_t to = (last.end + PEER_TOGETHER - 1) / PEER_TOGETHER * PEER_TOGETHER;
     if (common < common_end) {
         return multiply(b, b->prepare ? NULL : b->p + common, b->args->p_stride, common, common_end,
                         false) &&
@@ -136,7 +140,8 @@ static bool block(const struct block *b) {
 static bool head(const struct mha_pv_args *args, size_t h, void *prepare, void *workspace) {
     struct block b = {.args = args, .prepare = prepare, .rows = args->rows, .edge = workspace};
     const struct mha_span first = span_of(&b, 0), last = span_of(&b, args->rows - 1);
-    const bool alike = first.begin == last.begin && first.end == last.end;
+    const bool alike = first.begin == last.begin && first.end == last.end &&
+                       first.begin % PEER_TOGETHER == 0 && first.end % PEER_TOGETHER == 0;
     const size_t step = alike ? args->rows : BLOCK_ROWS;
     bool good = true;
     for (; b.first < args->rows && good; b.first += step) {

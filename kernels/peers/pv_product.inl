@@ -14,7 +14,7 @@ static size_t workspace_bytes(const struct mha_shape *shape) {
 
 static bool supports(const struct mha_shape *shape, const struct mha_mask *mask, const char **why) {
     (void)mask;
-    return product_supports(shape, why);
+    return peer_takes_depth(shape->seq_kv, why) && product_supports(shape, why);
 }
 
 #ifdef PRODUCT_PREPARES

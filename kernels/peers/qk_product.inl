@@ -29,7 +29,7 @@ static void run(const struct mha_qk_args *args, void *workspace) {
 
 static bool supports(const struct mha_shape *shape, const struct mha_mask *mask, const char **why) {
     (void)mask;
-    return product_supports(shape, why);
+    return peer_takes_depth(shape->head_dim, why) && product_supports(shape, why);
 }
 
 #ifdef PRODUCT_PREPARES
