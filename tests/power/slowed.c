@@ -110,14 +110,14 @@ _Noreturn static void fail(const char *what, const char *which) {
     _exit(2);
 }
 
-/// Picks the kernel of the best ISA that runs here; of several the first.
+/// Picks the f32 kernel of the best ISA that runs here; of several the first.
 static const struct mha_kernel *pick(const struct mha_library *from, const char *op) {
     const struct mha_kernel *best = NULL;
     for (size_t i = 0; i < from->count; i++) {
         const struct mha_kernel *k = from->entries[i].kernel;
         const int isa = mha_isa_find(k->isa);
-        if (strcmp(k->op, op) == 0 && isa >= 0 && mha_isa_status((size_t)isa, NULL).runs &&
-            (!best || isa > mha_isa_find(best->isa))) {
+        if (strcmp(k->op, op) == 0 && strcmp(k->dtype, "f32") == 0 && isa >= 0 &&
+            mha_isa_status((size_t)isa, NULL).runs && (!best || isa > mha_isa_find(best->isa))) {
             best = k;
         }
     }
