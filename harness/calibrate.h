@@ -17,7 +17,8 @@ struct calibration {
 
 /// Finds the iterations that fill `min_time_ns` (> 0), whatever the clock's resolution: what it
 /// cannot see grows tenfold. A time that an interrupt made long does not count: the iterations that
-/// seem enough are made twice, and the shorter time is taken. Returns false when the stopwatch fails, or sees nothing at all.
+/// seem enough are made twice, and the shorter time is taken. Returns false when the stopwatch
+/// fails, or sees nothing at all.
 bool calibrate(struct calibration *calibration, stopwatch_fn *stopwatch, void *context,
                double min_time_ns);
 
