@@ -110,7 +110,9 @@ struct op_driver {
     unsigned axes;                  ///< Of enum op_axis.
     bool head_dim_labels;  ///< head_dim changes no work: it only says which model a shape is of.
     unsigned elements;     ///< 1 << enum element of each dtype that the op takes; 0: f32 only.
-    const char *mix;       ///< Access mix of the bandwidth ceiling: "read", "write" or "copy".
+    /// Access mix of the bandwidth ceiling: "read", against which only reads count, "write" or
+    /// "copy".
+    const char *mix;
     enum compare_how compare;
     /// Data classes, NULL-terminated: check walks them, run times the first unless told otherwise.
     const char *const *classes;
