@@ -68,6 +68,24 @@ static bool multiply(uint64_t *product, uint64_t factor) {
     return !__builtin_mul_overflow(*product, factor, product);
 }
 
+/// Finds the element type that a dtype of the file's own format names; false when none that is
+/// read. The other format's words are unknown here: no size was held against such a shape.
+static bool element_of(const struct tensor_file *file, const char *dtype, enum element *element) {
+    static const struct {
+        const char *safetensors, *npy;
+        enum element element;
+    } dtypes[] = {
+        {"F32", "<f4", ELEMENT_F32}, {"F16", "<f2", ELEMENT_F16}, {"BF16", NULL, ELEMENT_BF16}};
+    for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
+        const char *word = file->npy ? dtypes[i].npy : dtypes[i].safetensors;
+        if (word != NULL && strcmp(word, dtype) == 0) {
+            *element = dtypes[i].element;
+            return true;
+        }
+    }
+    return false;
+}
+
 // --- safetensors
 // --------------------------------------------------------------------------------------
 
@@ -368,10 +386,11 @@ static bool open_npy(struct tensor_file *file, char error[TENSOR_ERROR_BYTES]) {
     if (!parse_npy(file, text, error)) {
         return false;
     }
-    if (strcmp(file->dtype, "<f4") != 0 && strcmp(file->dtype, "<f2") != 0) {
+    enum element element;
+    if (!element_of(file, file->dtype, &element)) {
         return fail(file, error, "its dtype is '%s'; <f4 and <f2 are read", file->dtype);
     }
-    uint64_t bytes = strcmp(file->dtype, "<f4") == 0 ? 4 : 2;
+    uint64_t bytes = element_bytes(element);
     bool fits = file->rank <= TENSOR_RANK_MAX;
     for (size_t i = 0; fits && i < file->rank; i++) {
         fits = multiply(&bytes, file->extents[i]);
@@ -514,9 +533,8 @@ bool tensor_file_read(const struct tensor_file *file, const char *name, struct f
         offset +=
             (uint64_t)json_integer_value(json_array_get(json_object_get(entry, "data_offsets"), 0));
     }
-    const bool f32 = strcmp(dtype, "F32") == 0 || strcmp(dtype, "<f4") == 0;
-    const bool f16 = strcmp(dtype, "F16") == 0 || strcmp(dtype, "<f2") == 0;
-    if (!f32 && !f16 && strcmp(dtype, "BF16") != 0) {
+    enum element element;
+    if (!element_of(file, dtype, &element)) {
         return fail(file, error, "%s is of dtype %.40s; F32, F16 and BF16 are read", label, dtype);
     }
     if (tensor->rank < 2 || tensor->rank > TENSOR_RANK_MAX) {
@@ -538,9 +556,9 @@ bool tensor_file_read(const struct tensor_file *file, const char *name, struct f
     if (tensor->values == NULL) {
         return fail(file, error, "no memory for %zu values", count);
     }
-    const bool read =
-        f32 ? read_at(file, tensor->values, count * sizeof(float), offset)
-            : read_halves(file, f16 ? ELEMENT_F16 : ELEMENT_BF16, tensor->values, count, offset);
+    const bool read = element == ELEMENT_F32
+                          ? read_at(file, tensor->values, count * sizeof(float), offset)
+                          : read_halves(file, element, tensor->values, count, offset);
     if (!read) {
         fail(file, error, "%s cannot be read: the file has become shorter", label);
     }

@@ -212,6 +212,13 @@ static void test_malformed_safetensors(void **state) {
          "of dtype F64; F32, F16 and BF16 are read", 16},
         {"an unknown dtype", "{\"q\":{\"dtype\":\"F4\",\"shape\":[1,2],\"data_offsets\":[0,16]}}",
          "of dtype F4;", 16},
+        // No size was held against the shape: it must not be allocated.
+        {"NumPy's dtype",
+         "{\"q\":{\"dtype\":\"<f2\",\"shape\":[4294967296,4294967295,2],\"data_offsets\":[0,0]}}",
+         "of dtype <f2; F32, F16 and BF16 are read", 0},
+        {"NumPy's dtype and another size",
+         "{\"q\":{\"dtype\":\"<f4\",\"shape\":[2,2],\"data_offsets\":[0,4]}}",
+         "of dtype <f4; F32, F16 and BF16 are read", 4},
         {"one axis", "{\"q\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}}",
          "has 1 axes", 16},
         {"five axes", "{\"q\":{\"dtype\":\"F32\",\"shape\":[1,1,1,2,2],\"data_offsets\":[0,16]}}",
