@@ -381,8 +381,9 @@ static bool buffers_make(struct team_case *c, struct tensor *tensors, bool guard
     for (size_t i = 0; i < c->buffers; i++) {
         const struct tensor_shape *s = &shapes[i];
         const size_t count = s->role == TENSOR_INPUT ? c->copies : 1;
-        if (!slots_make(&c->buffer[i], s->name, count,
-                        s->planes * s->rows * s->cols * sizeof(float), guarded)) {
+        // A row even where there is none: steps take views of columns of an empty buffer too.
+        const size_t rows = s->planes * s->rows > 0 ? s->planes * s->rows : 1;
+        if (!slots_make(&c->buffer[i], s->name, count, rows * s->cols * sizeof(float), guarded)) {
             return false;
         }
         for (size_t copy = 0; copy < c->copies; copy++) {
