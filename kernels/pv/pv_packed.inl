@@ -19,6 +19,7 @@
 /// Tail: rows by tiles with fewer rows, columns by masked loads and stores; nothing past the arrays
 /// is read or written.
 #include <stddef.h>
+#include <stdint.h>
 
 #include "mha_kernel.h"
 
@@ -73,18 +74,20 @@ static void pack(const struct mha_pv_args *args, void *packed) {
     }
 }
 
-/// Rows that pass a block of keys before the next one is touched.
-static inline size_t row_block(void) {
-    return gemm_row_block(PV_MR, gemm_block_depth(PV_NR));
+/// Rows that pass a block of keys before the next one is touched: as many as the tile of the last
+/// panel, which may be narrow and its tile tall, has at least.
+static inline size_t row_block(size_t head_dim) {
+    const size_t block = gemm_row_block(PV_MR, gemm_block_depth(PV_NR));
+    const size_t tall = PV_ROWS(SIZE_MAX, (head_dim - 1) % PV_NR + 1);
+    return block < tall ? tall : block;
 }
 
 /// Room for the widened weights of a block of rows and keys; a block of keys of one row, where V is
 /// taken as it is, needs less: GEMM_PANEL_GROUP_BYTES / 2 elements at most.
 static size_t workspace_bytes(const struct mha_shape *shape) {
-    (void)shape;
     return PV_TYPE == WIDEN_F32
                ? 0
-               : row_block() * widen_stride(gemm_block_depth(PV_NR)) * sizeof(float);
+               : row_block(shape->head_dim) * widen_stride(gemm_block_depth(PV_NR)) * sizeof(float);
 }
 
 /// Gets the part of a span within the keys [begin, end).
@@ -182,7 +185,7 @@ static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom,
 
 static void run_packed(const struct mha_pv_args *args, float *room) {
     const size_t deep = block_keys();
-    const size_t block = row_block();
+    const size_t block = row_block(args->head_dim);
     for (size_t h = 0; h < args->heads; h++) {
         const void *p = widen_at(PV_TYPE, args->p, h * args->p_head_stride);
         float *o = args->o + h * args->o_head_stride;
