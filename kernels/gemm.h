@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "widen.h"
 
@@ -28,9 +29,12 @@ typedef void gemm_tile_fn(size_t rows, size_t cols, size_t depth, const float *a
 /// whole panel wide; more where a panel's end leaves accumulators free, which would only add zeros.
 typedef size_t gemm_rows_fn(size_t left, size_t cols);
 
-/// Bytes of panels that all rows of a block pass before the next panels are touched: a quarter of a
-/// 32 KiB L1 data cache, which rows of A and C stream through as well.
+/// Bytes of panels that all rows of a block pass before the next panels are touched, unless
+/// gemm_<isa>.h says otherwise: a quarter of a 32 KiB L1 data cache, which rows of A and C stream
+/// through as well.
+#ifndef GEMM_PANEL_GROUP_BYTES
 #define GEMM_PANEL_GROUP_BYTES 8192u
+#endif
 
 /// Bytes of A that pass all panels before the next rows are touched, unless gemm_<isa>.h says
 /// otherwise: small enough to come back from L2 for every group of panels, with room beside them.
@@ -70,6 +74,11 @@ static inline size_t gemm_tile_rows(size_t left, size_t mr) {
         return left;
     }
     return left < 2 * mr && left - mr <= mr / 2 ? (left + 1) / 2 : mr;
+}
+
+/// Tells whether every row of C begins a cache line: what a streaming store wants.
+static inline bool gemm_on_lines(const float *c, size_t c_stride) {
+    return ((uintptr_t)c | c_stride * sizeof(float)) % GEMM_LINE_BYTES == 0;
 }
 
 /// Bytes of K or V of a head up to which few queries do not fetch it ahead: measured on Zen 3,

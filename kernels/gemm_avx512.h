@@ -14,8 +14,10 @@
 // Cores of this level have 48 KiB of L1 (Zen 4: 32) before 1 or 2 MiB of L2 that deliver the 128
 // bytes of a panel that a tile takes in 12 cycles. A panel that does not stay in L1 costs little,
 // then; loading and storing C for every 128 steps of depth costs more. Rows of A, each of whose
-// floats is read by itself, are to stay there for all panels.
+// floats is read by itself, are to stay there for all panels. Short panels go two and three at a
+// time, so that what a row of C gets is longer.
 #define GEMM_PANEL_BYTES ((size_t)65536)
+#define GEMM_PANEL_GROUP_BYTES 16384u
 #define GEMM_ROW_BLOCK_BYTES 16384u
 #include "gemm.h"
 #include "vec_avx512.h"
@@ -60,14 +62,16 @@ __attribute__((always_inline)) static inline void gemm_avx512_load(const size_t 
     }
 }
 
-/// The tile for a step and numbers of rows and vectors that are constants where it is called.
+/// The tile for a step and numbers of rows and vectors that are constants where it is called; so is
+/// `stream`, whether whole lines of C pass the caches.
 __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
-    const enum gemm_avx512_step step, const size_t rows, const size_t vectors, size_t cols,
-    size_t depth, const float *a, size_t a_stride, const float *panel, bool add, float *c,
-    size_t c_stride) {
+    const enum gemm_avx512_step step, const bool stream, const size_t rows, const size_t vectors,
+    size_t cols, size_t depth, const float *a, size_t a_stride, const float *panel, bool add,
+    float *c, size_t c_stride) {
     const __mmask16 mask[2] = {vec_avx512_mask(cols < 16 ? cols : 16),
                                vec_avx512_mask(cols < 16 ? 0 : cols - 16)};
     const size_t touched = cols <= 16 ? 1 : vectors;
+    const bool lines = stream && cols == vectors * 16 && gemm_on_lines(c, c_stride);
     __m512 sum[GEMM_AVX512_ACCUMULATORS];
     __m512 b[2];
 #pragma GCC unroll 24
@@ -112,7 +116,9 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
     for (size_t r = 0; r < rows; r++) {
 #pragma GCC unroll 2
         for (size_t v = 0; v < vectors; v++) {
-            if (cols == vectors * 16) {
+            if (lines) {
+                _mm512_stream_ps(c + r * c_stride + v * 16, sum[r * vectors + v]);
+            } else if (cols == vectors * 16) {
                 _mm512_storeu_ps(c + r * c_stride + v * 16, sum[r * vectors + v]);
             } else if (v < touched) {
                 _mm512_mask_storeu_ps(c + r * c_stride + v * 16, mask[v], sum[r * vectors + v]);
@@ -121,57 +127,68 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
     }
 }
 
-/// The tile for a step that is a constant where it is called.
+/// The tile for a step and a `stream` that are constants where it is called.
 __attribute__((always_inline)) static inline void gemm_avx512_tile_by(
-    const enum gemm_avx512_step step, size_t rows, size_t cols, size_t depth, const float *a,
-    size_t a_stride, const float *panel, bool add, float *c, size_t c_stride) {
+    const enum gemm_avx512_step step, const bool stream, size_t rows, size_t cols, size_t depth,
+    const float *a, size_t a_stride, const float *panel, bool add, float *c, size_t c_stride) {
 #if defined(MHA_SANITIZE_address) && defined(__clang__)
     // Twelve tiles with a check at every access take clang minutes: there one does for all. gcc's
     // sanitized build checks the twelve.
-    gemm_avx512_tile_of(step, rows, rows > GEMM_AVX512_MR ? 1 : 2, cols, depth, a, a_stride, panel,
-                        add, c, c_stride);
+    gemm_avx512_tile_of(step, stream, rows, rows > GEMM_AVX512_MR ? 1 : 2, cols, depth, a, a_stride,
+                        panel, add, c, c_stride);
 #else
     switch (rows) {
         case 1:
-            gemm_avx512_tile_of(step, 1, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, 1, 2, cols, depth, a, a_stride, panel, add, c,
+                                c_stride);
             break;
         case 2:
-            gemm_avx512_tile_of(step, 2, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, 2, 2, cols, depth, a, a_stride, panel, add, c,
+                                c_stride);
             break;
         case 3:
-            gemm_avx512_tile_of(step, 3, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, 3, 2, cols, depth, a, a_stride, panel, add, c,
+                                c_stride);
             break;
         case 4:
-            gemm_avx512_tile_of(step, 4, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, 4, 2, cols, depth, a, a_stride, panel, add, c,
+                                c_stride);
             break;
         case 5:
-            gemm_avx512_tile_of(step, 5, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, 5, 2, cols, depth, a, a_stride, panel, add, c,
+                                c_stride);
             break;
         case 6:
-            gemm_avx512_tile_of(step, 6, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, 6, 2, cols, depth, a, a_stride, panel, add, c,
+                                c_stride);
             break;
         case 7:
-            gemm_avx512_tile_of(step, 7, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, 7, 2, cols, depth, a, a_stride, panel, add, c,
+                                c_stride);
             break;
         case 8:
-            gemm_avx512_tile_of(step, 8, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, 8, 2, cols, depth, a, a_stride, panel, add, c,
+                                c_stride);
             break;
         case 9:
-            gemm_avx512_tile_of(step, 9, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, 9, 2, cols, depth, a, a_stride, panel, add, c,
+                                c_stride);
             break;
         case 10:
-            gemm_avx512_tile_of(step, 10, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, 10, 2, cols, depth, a, a_stride, panel, add, c,
+                                c_stride);
             break;
         case 11:
-            gemm_avx512_tile_of(step, 11, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, 11, 2, cols, depth, a, a_stride, panel, add, c,
+                                c_stride);
             break;
         case GEMM_AVX512_ACCUMULATORS:
-            gemm_avx512_tile_of(step, GEMM_AVX512_ACCUMULATORS, 1, cols, depth, a, a_stride, panel,
-                                add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, GEMM_AVX512_ACCUMULATORS, 1, cols, depth, a, a_stride,
+                                panel, add, c, c_stride);
             break;
         default:
-            gemm_avx512_tile_of(step, GEMM_AVX512_MR, 2, cols, depth, a, a_stride, panel, add, c,
-                                c_stride);
+            gemm_avx512_tile_of(step, stream, GEMM_AVX512_MR, 2, cols, depth, a, a_stride, panel,
+                                add, c, c_stride);
             break;
     }
 #endif
@@ -184,7 +201,18 @@ __attribute__((noinline, unused)) static void gemm_avx512_tile(size_t rows, size
                                                                size_t a_stride, const float *panel,
                                                                bool add, float *c,
                                                                size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, rows, cols, depth, a, a_stride, panel, add, c,
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, false, rows, cols, depth, a, a_stride, panel, add, c,
+                        c_stride);
+}
+
+/// The same, but whole rows of C that are lines of the cache pass it. A store fence must follow
+/// before anyone else may read C.
+__attribute__((noinline, unused)) static void gemm_avx512_tile_stream(size_t rows, size_t cols,
+                                                                      size_t depth, const float *a,
+                                                                      size_t a_stride,
+                                                                      const float *panel, bool add,
+                                                                      float *c, size_t c_stride) {
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, true, rows, cols, depth, a, a_stride, panel, add, c,
                         c_stride);
 }
 
@@ -192,7 +220,7 @@ __attribute__((noinline, unused)) static void gemm_avx512_tile(size_t rows, size
 /// and a call would cost as much as they do.
 static inline void gemm_avx512_tile_row(size_t cols, size_t depth, const float *a,
                                         const float *panel, float *c) {
-    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, 1, cols, depth, a, 0, panel, true, c, 0);
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, false, 1, cols, depth, a, 0, panel, true, c, 0);
 }
 
 /// Loads the elements of `mask` of rows row, row + 4, row + 8, row + 12 into the four quarters;

@@ -48,8 +48,8 @@ static inline void gemm_avx512bf16_pack_transposed(const float *bt, size_t bt_st
 __attribute__((noinline, unused)) static void gemm_avx512bf16_scaled_tile(
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *panel,
     bool add, float *c, size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_SCALED_PAIRS, rows, cols, depth, a, a_stride, panel, add, c,
-                        c_stride);
+    gemm_avx512_tile_by(GEMM_AVX512_SCALED_PAIRS, false, rows, cols, depth, a, a_stride, panel, add,
+                        c, c_stride);
 }
 
 /// gemm_tile_fn over pairs.
@@ -58,13 +58,14 @@ __attribute__((noinline, unused)) static void gemm_avx512bf16_tile(size_t rows, 
                                                                    size_t a_stride,
                                                                    const float *panel, bool add,
                                                                    float *c, size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, rows, cols, depth, a, a_stride, panel, add, c, c_stride);
+    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, rows, cols, depth, a, a_stride, panel, add, c,
+                        c_stride);
 }
 
 /// The tile of one row, see gemm_avx512_tile_row().
 static inline void gemm_avx512bf16_tile_row(size_t cols, size_t depth, const float *a,
                                             const float *panel, float *c) {
-    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, 1, cols, depth, a, 0, panel, true, c, 0);
+    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, 1, cols, depth, a, 0, panel, true, c, 0);
 }
 
 /// Gets 16 pairs (a_i, b_i) of the elements of two rows in `mask`; without `b` of a_i and zeros.

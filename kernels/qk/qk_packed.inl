@@ -2,7 +2,8 @@
 /// variants. Includers define QK_TILE, QK_ROWS, QK_MR, QK_NR, QK_PACK_TRANSPOSED, QK_WIDEN and
 /// QK_TYPE, the type of Q's and K's elements, and include one of dots_<isa>.h. Where a panel and a
 /// block of Q hold something else than widened elements, they define QK_DEPTH(head_dim), the floats
-/// of a row, and QK_PREPARE, which makes rows of it in place of QK_WIDEN.
+/// of a row, and QK_PREPARE, which makes rows of it in place of QK_WIDEN; where QK_TILE stores past
+/// the caches, QK_FENCE.
 ///
 /// Algorithm: K of a kv head is packed once, transposed and multiplied by scale, into panels of
 /// QK_NR keys (Goto and van de Geijn 2008); each query head then is one packed product S = Q *
@@ -29,6 +30,10 @@
 #ifndef QK_DEPTH
 #define QK_DEPTH(head_dim) (head_dim)
 #define QK_PREPARE QK_WIDEN
+#endif
+
+#ifndef QK_FENCE
+#define QK_FENCE() ((void)0)
 #endif
 
 static size_t packed_bytes(const struct mha_shape *shape) {
@@ -113,4 +118,5 @@ static void run(const struct mha_qk_args *args, void *workspace) {
                         args->s + h * args->s_head_stride + row * args->s_stride, args->s_stride);
         }
     }
+    QK_FENCE();
 }

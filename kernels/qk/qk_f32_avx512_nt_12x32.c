@@ -1,0 +1,34 @@
+/// qk at the AVX-512 level: K packed in panels of 32 keys, register tile 12 x 32 (24 accumulators
+/// of 16 lanes).
+///
+/// Scores pass the caches where every row of a head's begins a cache line: for those that would
+/// leave them unread anyway.
+///
+/// Algorithm, error bound and tails: qk_packed.inl; registers: gemm_avx512.h.
+#include "dots_avx512.h"
+#include "gemm_avx512.h"
+
+#define QK_TILE gemm_avx512_tile_stream
+#define QK_FENCE _mm_sfence
+#define QK_ROWS gemm_avx512_rows
+#define QK_MR GEMM_AVX512_MR
+#define QK_NR GEMM_AVX512_NR
+#define QK_PACK_TRANSPOSED gemm_avx512_pack_transposed
+#define QK_WIDEN widen_avx512_rows
+#define QK_TYPE WIDEN_F32
+#include "qk_packed.inl"
+
+const struct mha_kernel qk_f32_avx512_nt_12x32 = {
+    .name = "qk_f32_avx512_nt_12x32",
+    .op = "qk",
+    .dtype = "f32",
+    .isa = "avx512",
+    .tag = "nt_12x32",
+    .summary = "packed K, register tile 12 x 32, streaming stores; K as it is for one query",
+    .run = {.qk = run},
+    .pack = {.qk = pack},
+    .workspace_bytes = workspace_bytes,
+    .packed_bytes = packed_bytes,
+    .row_multiple = QK_MR,
+    .step = QK_NR,
+};
