@@ -99,6 +99,22 @@ __attribute__((always_inline)) static inline void gemm_prefetch(const enum widen
     }
 }
 
+/// Gets the elements from a plane [rows, cols] to the one that follows it: behind it where rows are
+/// dense, beside it where heads are interleaved. A guess, good for fetching only.
+static inline size_t gemm_next_plane(size_t rows, size_t cols, size_t stride) {
+    return stride == cols ? rows * stride : cols;
+}
+
+/// Fetches `cols` elements into L2, `offset` elements from `from` on, where there need be no array.
+__attribute__((always_inline)) static inline void gemm_fetch_row(const enum widen_type type,
+                                                                 size_t cols, const void *from,
+                                                                 size_t offset) {
+    const uintptr_t at = (uintptr_t)from + offset * widen_bytes(type);
+    for (size_t i = 0; i < cols * widen_bytes(type); i += GEMM_LINE_BYTES) {
+        __builtin_prefetch((const void *)(at + i), 0, 2);
+    }
+}
+
 /// Gets the rows of A that pass all panels before the next ones are touched.
 static inline size_t gemm_row_block(size_t mr, size_t depth) {
     const size_t tiles = GEMM_ROW_BLOCK_BYTES / (mr * sizeof(float) * depth);
