@@ -99,6 +99,12 @@ __attribute__((always_inline)) static inline void gemm_prefetch(const enum widen
     }
 }
 
+/// Largest K or V of a head, in bytes, beside which L2 has room for the next head's, which is
+/// fetched then while this one is computed: 0, none, unless gemm_<isa>.h says otherwise.
+#ifndef GEMM_AHEAD_BYTES
+#define GEMM_AHEAD_BYTES ((size_t)0)
+#endif
+
 /// Gets the elements from a plane [rows, cols] to the one that follows it: behind it where rows are
 /// dense, beside it where heads are interleaved. A guess, good for fetching only.
 static inline size_t gemm_next_plane(size_t rows, size_t cols, size_t stride) {
@@ -115,6 +121,37 @@ __attribute__((always_inline)) static inline void gemm_fetch_row(const enum wide
     }
 }
 
+/// A piece of memory that is fetched into L2 bit by bit, beside the tiles of what is computed.
+/// There need be no array.
+struct gemm_ahead {
+    uintptr_t at, end;
+    size_t step;  ///< Bytes beside a tile, whole lines.
+};
+
+/// Gets the piece of `count` elements, `offset` elements from `from` on, for `tiles` tiles; none
+/// where `fetch` is false.
+static inline struct gemm_ahead gemm_ahead_of(bool fetch, const enum widen_type type, size_t count,
+                                              const void *from, size_t offset, size_t tiles) {
+    const size_t bytes = fetch ? count * widen_bytes(type) : 0;
+    const uintptr_t at = (uintptr_t)from + offset * widen_bytes(type);
+    const size_t lines = bytes / GEMM_LINE_BYTES / (tiles > 0 ? tiles : 1) + 1;
+    return (struct gemm_ahead){at, at + bytes, lines * GEMM_LINE_BYTES};
+}
+
+/// Fetches the next bit.
+__attribute__((always_inline)) static inline void gemm_ahead_fetch(struct gemm_ahead *ahead) {
+    const uintptr_t left = ahead->end - ahead->at;
+    const uintptr_t stop = left < ahead->step ? ahead->end : ahead->at + ahead->step;
+    for (; ahead->at < stop; ahead->at += GEMM_LINE_BYTES) {
+        __builtin_prefetch((const void *)ahead->at, 0, 2);
+    }
+}
+
+/// Gets the tiles of [rows, cols].
+static inline size_t gemm_tile_count(size_t mr, size_t nr, size_t rows, size_t cols) {
+    return ((rows + mr - 1) / mr) * ((cols + nr - 1) / nr);
+}
+
 /// Gets the rows of A that pass all panels before the next ones are touched.
 static inline size_t gemm_row_block(size_t mr, size_t depth) {
     const size_t tiles = GEMM_ROW_BLOCK_BYTES / (mr * sizeof(float) * depth);
@@ -122,27 +159,31 @@ static inline size_t gemm_row_block(size_t mr, size_t depth) {
 }
 
 /// Computes the tiles of C [rows, cols] in the columns [first, last) of rows [top, bottom), `nr`
-/// wide or less.
+/// wide or less; beside each the next bits of `pieces` pieces of memory are fetched.
 __attribute__((always_inline)) static inline void gemm_tiles(
     gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t nr, size_t top, size_t bottom, size_t first,
     size_t last, size_t depth, const float *a, size_t a_stride, const float *packed, bool add,
-    float *c, size_t c_stride) {
+    float *c, size_t c_stride, const size_t pieces, struct gemm_ahead *ahead) {
     const size_t most = last - first < nr ? last - first : nr;
     for (size_t row = top, height = 0; row < bottom && first < last; row += height) {
         height = rows_of(bottom - row, most);
         for (size_t col = first; col < last; col += nr) {
             tile(height, most, depth, a + row * a_stride, a_stride, packed + col * depth, add,
                  c + row * c_stride + col, c_stride);
+            for (size_t i = 0; i < pieces; i++) {
+                gemm_ahead_fetch(&ahead[i]);
+            }
         }
     }
 }
 
-/// Computes C [rows, cols] = A [rows, depth] * B, or C += that with `add`, B packed as above.
-/// `tile` and `rows_of` are constants where this is called.
+/// Computes C [rows, cols] = A [rows, depth] * B, or C += that with `add`, B packed as above, and
+/// fetches `pieces` pieces of memory along the way. `tile`, `rows_of` and `pieces` are constants
+/// where this is called.
 static inline void gemm_packed(gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t mr, size_t nr,
                                size_t rows, size_t cols, size_t depth, const float *a,
                                size_t a_stride, const float *packed, bool add, float *c,
-                               size_t c_stride) {
+                               size_t c_stride, const size_t pieces, struct gemm_ahead *ahead) {
     const size_t panels = GEMM_PANEL_GROUP_BYTES / (nr * sizeof(float) * depth);
     const size_t block = gemm_row_block(mr, depth);
     const size_t group = (panels > 0 ? panels : 1) * nr;
@@ -152,9 +193,9 @@ static inline void gemm_packed(gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t
             const size_t last = cols - first < group ? cols : first + group;
             const size_t whole = first + (last - first) / nr * nr;
             gemm_tiles(tile, rows_of, nr, top, bottom, first, whole, depth, a, a_stride, packed,
-                       add, c, c_stride);
+                       add, c, c_stride, pieces, ahead);
             gemm_tiles(tile, rows_of, nr, top, bottom, whole, last, depth, a, a_stride, packed, add,
-                       c, c_stride);
+                       c, c_stride, pieces, ahead);
         }
     }
 }
@@ -205,7 +246,7 @@ static inline void gemm_packed_deep(gemm_tile_fn *tile, gemm_rows_fn *rows_of, s
                                     size_t c_stride) {
     for (size_t p = 0; p < depth; p += gemm_block_depth(nr)) {
         gemm_packed(tile, rows_of, mr, nr, rows, cols, gemm_depth_block(depth - p, nr), a + p,
-                    a_stride, packed + gemm_packed_count(p, cols, nr), p > 0, c, c_stride);
+                    a_stride, packed + gemm_packed_count(p, cols, nr), p > 0, c, c_stride, 0, NULL);
     }
 }
 

@@ -19,6 +19,8 @@
 #define GEMM_PANEL_BYTES ((size_t)65536)
 #define GEMM_PANEL_GROUP_BYTES 16384u
 #define GEMM_ROW_BLOCK_BYTES 16384u
+// Q, K and V of the next head, up to 768 KiB, beside those of this one, packed, in 2 MiB of L2.
+#define GEMM_AHEAD_BYTES ((size_t)262144)
 #include "gemm.h"
 #include "vec_avx512.h"
 #include "widen_avx512.h"

@@ -10,7 +10,8 @@
 /// (scale * K)^T. With one query per head (decoding) packing would cost more than the product:
 /// scores are dot products with the rows of K where they are, times scale. bf16 and f16 are widened
 /// to floats on the way: QK_NR keys at a time before they are packed, a block of Q before its
-/// tiles, and where K is taken as it is, in registers.
+/// tiles, and where K is taken as it is, in registers. Where GEMM_AHEAD_BYTES lets it, the next
+/// group's K and Q are fetched meanwhile: packing waits for the first, tiles for the second.
 ///
 /// Error: scale * k is rounded once and the sum is one chain of head_dim fused multiply-adds, so
 /// |error| <= gamma_(head_dim + 1) * |scale| * sum_i |q_i k_i| (Higham 2002, section 3.1); where
@@ -97,6 +98,22 @@ static void run_direct(const struct mha_qk_args *args, float *room) {
     }
 }
 
+/// Number of pieces that are fetched along the way.
+enum { QK_PIECES = GEMM_AHEAD_BYTES > 0 ? 2 : 0 };
+
+/// Gets the rows of K and of Q that stand opposite the item's in the group that follows.
+static void pieces_of(const struct mha_qk_args *args, struct gemm_ahead ahead[2]) {
+    const size_t depth = args->head_dim, keys = args->seq_kv, rows = args->rows;
+    const bool fetch = keys * depth * widen_bytes(QK_TYPE) <= GEMM_AHEAD_BYTES;
+    const size_t left = args->first_row < keys ? keys - args->first_row : 0;
+    const size_t tiles = args->heads * gemm_tile_count(QK_MR, QK_NR, rows, keys);
+    ahead[0] = gemm_ahead_of(fetch && args->k_stride == depth, QK_TYPE,
+                             (left < rows ? left : rows) * depth, args->k,
+                             (keys + args->first_row) * depth, tiles);
+    ahead[1] = gemm_ahead_of(fetch && args->q_stride == depth, QK_TYPE, args->heads * rows * depth,
+                             args->q, args->heads * args->q_head_stride, tiles);
+}
+
 static void run(const struct mha_qk_args *args, void *workspace) {
     if (!args->packed) {
         run_direct(args, workspace);
@@ -105,6 +122,8 @@ static void run(const struct mha_qk_args *args, void *workspace) {
     const size_t depth = QK_DEPTH(args->head_dim);
     const size_t block = QK_TYPE == WIDEN_F32 ? args->rows : gemm_row_block(QK_MR, depth);
     const size_t stride = QK_TYPE == WIDEN_F32 ? args->q_stride : widen_stride(depth);
+    struct gemm_ahead ahead[2];
+    pieces_of(args, ahead);
     for (size_t h = 0; h < args->heads; h++) {
         for (size_t row = 0; row < args->rows; row += block) {
             const size_t rows = args->rows - row < block ? args->rows - row : block;
@@ -115,7 +134,8 @@ static void run(const struct mha_qk_args *args, void *workspace) {
             }
             gemm_packed(QK_TILE, QK_ROWS, QK_MR, QK_NR, rows, args->seq_kv, depth, q, stride,
                         args->packed, false,
-                        args->s + h * args->s_head_stride + row * args->s_stride, args->s_stride);
+                        args->s + h * args->s_head_stride + row * args->s_stride, args->s_stride,
+                        QK_PIECES, ahead);
         }
     }
     QK_FENCE();

@@ -36,7 +36,5 @@ static inline float lanes_reduce_add(lanes v) {
 #define SDPA_WIDEN widen_avx2_rows
 #define SDPA_QUERIES 96
 #define SDPA_KEYS 256
-// None: not timed yet on a CPU of this level alone, whose L2 is often 512 KiB.
-#define SDPA_AHEAD_BYTES ((size_t)0)
 
 #endif

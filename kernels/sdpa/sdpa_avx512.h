@@ -38,7 +38,5 @@ static inline float lanes_reduce_add(lanes v) {
 // within 2 % where these fit (2 MiB), and no better at 4096 keys.
 #define SDPA_QUERIES 48
 #define SDPA_KEYS 512
-// Q, K and V of the next head, up to 768 KiB, beside those of this one, packed, in the 2 MiB of L2.
-#define SDPA_AHEAD_BYTES ((size_t)262144)
 
 #endif

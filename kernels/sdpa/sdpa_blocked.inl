@@ -2,8 +2,7 @@
 /// and run() of the hand-written variants. Includers define SDPA_TYPE, the type of Q's, K's and V's
 /// elements, and include one of sdpa_<isa>.h. These define SDPA_TILE, SDPA_TILE_ROW, SDPA_ROWS,
 /// SDPA_MR, SDPA_NR, SDPA_PACK_TRANSPOSED, SDPA_PACK, SDPA_WIDEN and the block, SDPA_QUERIES (a
-/// multiple of SDPA_MR) by SDPA_KEYS (a multiple of SDPA_NR), and SDPA_AHEAD_BYTES, the largest K
-/// of a head beside which L2 has room for the next one's; and beyond lanes_<isa>.h
+/// multiple of SDPA_MR) by SDPA_KEYS (a multiple of SDPA_NR); and beyond lanes_<isa>.h
 ///
 ///   lanes_max(a, b)          the larger, b where a is NaN
 ///   lanes_keep(v, n, fill)   the first n lanes of v, all from LANES on; `fill` in the others
@@ -270,7 +269,7 @@ __attribute__((always_inline)) static inline void fetch_next_group(const struct 
     const struct mha_sdpa_args *args = b->args;
     const struct query *query = &b->query[r];
     const size_t row = query->row, keys = args->seq_kv, head_dim = args->head_dim;
-    if (keys * head_dim * widen_bytes(SDPA_TYPE) > SDPA_AHEAD_BYTES) {
+    if (keys * head_dim * widen_bytes(SDPA_TYPE) > GEMM_AHEAD_BYTES) {
         return;
     }
     if (query->head == 0 && row < keys) {
