@@ -4,6 +4,9 @@
 #include "gemm_avx512.h"
 
 #define PV_TILE gemm_avx512_tile
+// Hundreds of lines at once delay the panel: fetching them costs 3 to 9 %, at head_dim 40 and 64
+// most.
+#define PV_FETCH false
 #define PV_TILE_ROW gemm_avx512_tile_row
 #define PV_ROWS gemm_avx512_rows
 #define PV_MR GEMM_AVX512_MR

@@ -3,7 +3,7 @@
 /// PV_WIDEN and PV_TYPE, the type of P's and V's elements. Where a float of a panel and of a block
 /// of P holds two keys, they define PV_KEYS as 2, PV_PREPARE, which makes rows of a block of P in
 /// place of PV_WIDEN, PV_PACK as one that takes V as it is, and PV_SINGLE, which adds one key of a
-/// pair.
+/// pair. PV_FETCH as false leaves it to the hardware to fetch the rows of P after those of a tile.
 ///
 /// Algorithm: V of a kv head is packed once into panels of PV_NR columns, cut into blocks of keys
 /// (Goto and van de Geijn 2008). A tile of rows takes the keys that all of its rows see; what
@@ -11,7 +11,7 @@
 /// costs nothing. With one query per head (decoding) packing would cost more than the product: rows
 /// of V are taken from where they are. bf16 and f16 are widened to floats on the way: a block of
 /// keys before it is packed, a block of P before its tiles, and where V is taken as it is, in
-/// registers.
+/// registers. Where GEMM_AHEAD_BYTES lets it, the next group's V is fetched meanwhile.
 ///
 /// Error: every element is one chain of n fused multiply-adds over the n visible keys, in their
 /// order: |error| <= gamma_n * sum_j |p_j v_ji| (Higham 2002, section 3.1).
@@ -22,6 +22,10 @@
 #include <stdint.h>
 
 #include "mha_kernel.h"
+
+#ifndef PV_FETCH
+#define PV_FETCH (PV_TYPE == WIDEN_F32)
+#endif
 
 #ifndef PV_KEYS
 #define PV_KEYS 1
@@ -161,9 +165,21 @@ static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t h
     }
 }
 
+/// Gets the rows of V that stand opposite the item's in the group that follows.
+static struct gemm_ahead next_values(const struct mha_pv_args *args) {
+    const size_t depth = args->head_dim, keys = args->seq_kv, rows = args->rows;
+    const bool fetch =
+        args->v_stride == depth && keys * depth * widen_bytes(PV_TYPE) <= GEMM_AHEAD_BYTES;
+    const size_t left = args->first_row < keys ? keys - args->first_row : 0;
+    return gemm_ahead_of(fetch, PV_TYPE, (left < rows ? left : rows) * depth, args->v,
+                         (keys + args->first_row) * depth,
+                         args->heads * gemm_tile_count(PV_MR, PV_NR, rows, depth));
+}
+
 /// Adds the keys [first, first + keys), a block, to the rows [top, bottom) of one head.
 static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom, size_t first,
-                      size_t keys, const void *weights, float *room, float *o) {
+                      size_t keys, const void *weights, float *room, float *o,
+                      struct gemm_ahead *ahead) {
     const void *from = widen_at(PV_TYPE, weights, top * args->p_stride + first);
     const size_t p_stride =
         PV_TYPE == WIDEN_F32 ? args->p_stride : widen_stride(gemm_block_depth(PV_NR));
@@ -178,12 +194,15 @@ static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom,
         for (size_t row = top, height = 0; row < bottom; row += height) {
             height = PV_ROWS(bottom - row, width);
             const size_t left = bottom - row - height;
-            if (col == 0 && PV_TYPE == WIDEN_F32) {
+            if (col == 0 && PV_FETCH) {
                 gemm_prefetch(WIDEN_F32, left < PV_MR ? left : PV_MR, keys,
                               p + (bottom - left - top) * p_stride, p_stride);
             }
             add_tile(args, row, height, first, keys, width, p + (row - top) * p_stride, p_stride,
                      block + col * slots(keys), o + col);
+            if (GEMM_AHEAD_BYTES > 0) {
+                gemm_ahead_fetch(ahead);
+            }
         }
     }
 }
@@ -191,6 +210,7 @@ static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom,
 static void run_packed(const struct mha_pv_args *args, float *room) {
     const size_t deep = block_keys();
     const size_t block = row_block(args->head_dim);
+    struct gemm_ahead ahead = next_values(args);
     for (size_t h = 0; h < args->heads; h++) {
         const void *p = widen_at(PV_TYPE, args->p, h * args->p_head_stride);
         float *o = args->o + h * args->o_head_stride;
@@ -204,8 +224,8 @@ static void run_packed(const struct mha_pv_args *args, float *room) {
             const size_t begin = mha_row_span(&args->mask, args->first_row + top).begin;
             const size_t end = mha_row_span(&args->mask, args->first_row + bottom - 1).end;
             for (size_t first = begin / deep * deep; first < end; first += deep) {
-                add_block(args, top, bottom, first, keys_of_block(args->seq_kv - first), p, room,
-                          o);
+                add_block(args, top, bottom, first, keys_of_block(args->seq_kv - first), p, room, o,
+                          &ahead);
             }
         }
     }
