@@ -1,8 +1,8 @@
 /// qk at the AVX-512 level: K packed in panels of 32 keys, register tile 12 x 32 (24 accumulators
 /// of 16 lanes).
 ///
-/// Scores pass the caches where every row of a head's begins a cache line: for those that would
-/// leave them unread anyway.
+/// Scores pass the caches where every row begins a cache line: for those that would leave the
+/// caches before anyone reads them, and whose lines would be fetched to be overwritten.
 ///
 /// Algorithm, error bound and tails: qk_packed.inl; registers: gemm_avx512.h.
 #include "dots_avx512.h"
