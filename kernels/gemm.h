@@ -128,14 +128,27 @@ struct gemm_ahead {
     size_t step;  ///< Bytes beside a tile, whole lines.
 };
 
-/// Gets the piece of `count` elements, `offset` elements from `from` on, for `tiles` tiles; none
-/// where `fetch` is false.
-static inline struct gemm_ahead gemm_ahead_of(bool fetch, const enum widen_type type, size_t count,
+/// Gets the piece of `count` elements, `offset` elements from `from` on, for `tiles` tiles.
+static inline struct gemm_ahead gemm_ahead_of(const enum widen_type type, size_t count,
                                               const void *from, size_t offset, size_t tiles) {
-    const size_t bytes = fetch ? count * widen_bytes(type) : 0;
+    const size_t bytes = count * widen_bytes(type);
     const uintptr_t at = (uintptr_t)from + offset * widen_bytes(type);
     const size_t lines = bytes / GEMM_LINE_BYTES / (tiles > 0 ? tiles : 1) + 1;
     return (struct gemm_ahead){at, at + bytes, lines * GEMM_LINE_BYTES};
+}
+
+/// Gets the rows of the K or V that follows `plane` [keys, head_dim] which stand opposite an item's
+/// queries, so that each is fetched once however the queries are cut into items; none where rows
+/// are not dense or L2 has no room.
+static inline struct gemm_ahead gemm_ahead_opposite(const enum widen_type type, size_t first_row,
+                                                    size_t rows, size_t keys, size_t head_dim,
+                                                    const void *plane, size_t stride,
+                                                    size_t tiles) {
+    const bool fetch =
+        stride == head_dim && keys * head_dim * widen_bytes(type) <= GEMM_AHEAD_BYTES;
+    const size_t left = fetch && first_row < keys ? keys - first_row : 0;
+    return gemm_ahead_of(type, (left < rows ? left : rows) * head_dim, plane,
+                         (keys + first_row) * head_dim, tiles);
 }
 
 /// Fetches the next bit.

@@ -165,17 +165,6 @@ static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t h
     }
 }
 
-/// Gets the rows of V that stand opposite the item's in the group that follows.
-static struct gemm_ahead next_values(const struct mha_pv_args *args) {
-    const size_t depth = args->head_dim, keys = args->seq_kv, rows = args->rows;
-    const bool fetch =
-        args->v_stride == depth && keys * depth * widen_bytes(PV_TYPE) <= GEMM_AHEAD_BYTES;
-    const size_t left = args->first_row < keys ? keys - args->first_row : 0;
-    return gemm_ahead_of(fetch, PV_TYPE, (left < rows ? left : rows) * depth, args->v,
-                         (keys + args->first_row) * depth,
-                         args->heads * gemm_tile_count(PV_MR, PV_NR, rows, depth));
-}
-
 /// Adds the keys [first, first + keys), a block, to the rows [top, bottom) of one head.
 static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom, size_t first,
                       size_t keys, const void *weights, float *room, float *o,
@@ -210,7 +199,9 @@ static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom,
 static void run_packed(const struct mha_pv_args *args, float *room) {
     const size_t deep = block_keys();
     const size_t block = row_block(args->head_dim);
-    struct gemm_ahead ahead = next_values(args);
+    struct gemm_ahead ahead = gemm_ahead_opposite(
+        PV_TYPE, args->first_row, args->rows, args->seq_kv, args->head_dim, args->v, args->v_stride,
+        args->heads * gemm_tile_count(PV_MR, PV_NR, args->rows, args->head_dim));
     for (size_t h = 0; h < args->heads; h++) {
         const void *p = widen_at(PV_TYPE, args->p, h * args->p_head_stride);
         float *o = args->o + h * args->o_head_stride;

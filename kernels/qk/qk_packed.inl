@@ -104,14 +104,12 @@ enum { QK_PIECES = GEMM_AHEAD_BYTES > 0 ? 2 : 0 };
 /// Gets the rows of K and of Q that stand opposite the item's in the group that follows.
 static void pieces_of(const struct mha_qk_args *args, struct gemm_ahead ahead[2]) {
     const size_t depth = args->head_dim, keys = args->seq_kv, rows = args->rows;
-    const bool fetch = keys * depth * widen_bytes(QK_TYPE) <= GEMM_AHEAD_BYTES;
-    const size_t left = args->first_row < keys ? keys - args->first_row : 0;
     const size_t tiles = args->heads * gemm_tile_count(QK_MR, QK_NR, rows, keys);
-    ahead[0] = gemm_ahead_of(fetch && args->k_stride == depth, QK_TYPE,
-                             (left < rows ? left : rows) * depth, args->k,
-                             (keys + args->first_row) * depth, tiles);
-    ahead[1] = gemm_ahead_of(fetch && args->q_stride == depth, QK_TYPE, args->heads * rows * depth,
-                             args->q, args->heads * args->q_head_stride, tiles);
+    ahead[0] = gemm_ahead_opposite(QK_TYPE, args->first_row, rows, keys, depth, args->k,
+                                   args->k_stride, tiles);
+    const bool fetch = ahead[0].at < ahead[0].end && args->q_stride == depth;
+    ahead[1] = gemm_ahead_of(QK_TYPE, fetch ? args->heads * rows * depth : 0, args->q,
+                             args->heads * args->q_head_stride, tiles);
 }
 
 static void run(const struct mha_qk_args *args, void *workspace) {
