@@ -105,35 +105,19 @@ __attribute__((always_inline)) static inline void gemm_prefetch(const enum widen
 #define GEMM_AHEAD_BYTES ((size_t)0)
 #endif
 
-/// Gets the elements from a plane [rows, cols] to the one that follows it: behind it where rows are
-/// dense, beside it where heads are interleaved. A guess, good for fetching only.
-static inline size_t gemm_next_plane(size_t rows, size_t cols, size_t stride) {
-    return stride == cols ? rows * stride : cols;
-}
-
-/// Fetches `cols` elements into L2, `offset` elements from `from` on, where there need be no array.
-__attribute__((always_inline)) static inline void gemm_fetch_row(const enum widen_type type,
-                                                                 size_t cols, const void *from,
-                                                                 size_t offset) {
-    const uintptr_t at = (uintptr_t)from + offset * widen_bytes(type);
-    for (size_t i = 0; i < cols * widen_bytes(type); i += GEMM_LINE_BYTES) {
-        __builtin_prefetch((const void *)(at + i), 0, 2);
-    }
-}
-
-/// A piece of memory that is fetched into L2 bit by bit, beside the tiles of what is computed.
-/// There need be no array.
+/// A piece of memory that is fetched into L2 bit by bit, beside what is computed. There
+/// need be no array.
 struct gemm_ahead {
     uintptr_t at, end;
-    size_t step;  ///< Bytes beside a tile, whole lines.
+    size_t step;  ///< Bytes at a time, whole lines.
 };
 
-/// Gets the piece of `count` elements, `offset` elements from `from` on, for `tiles` tiles.
+/// Gets the piece of `count` elements, `offset` elements from `from` on, to be fetched in `times`.
 static inline struct gemm_ahead gemm_ahead_of(const enum widen_type type, size_t count,
-                                              const void *from, size_t offset, size_t tiles) {
+                                              const void *from, size_t offset, size_t times) {
     const size_t bytes = count * widen_bytes(type);
     const uintptr_t at = (uintptr_t)from + offset * widen_bytes(type);
-    const size_t lines = bytes / GEMM_LINE_BYTES / (tiles > 0 ? tiles : 1) + 1;
+    const size_t lines = bytes / GEMM_LINE_BYTES / (times > 0 ? times : 1) + 1;
     return (struct gemm_ahead){at, at + bytes, lines * GEMM_LINE_BYTES};
 }
 
@@ -143,12 +127,12 @@ static inline struct gemm_ahead gemm_ahead_of(const enum widen_type type, size_t
 static inline struct gemm_ahead gemm_ahead_opposite(const enum widen_type type, size_t first_row,
                                                     size_t rows, size_t keys, size_t head_dim,
                                                     const void *plane, size_t stride,
-                                                    size_t tiles) {
+                                                    size_t times) {
     const bool fetch =
         stride == head_dim && keys * head_dim * widen_bytes(type) <= GEMM_AHEAD_BYTES;
     const size_t left = fetch && first_row < keys ? keys - first_row : 0;
     return gemm_ahead_of(type, (left < rows ? left : rows) * head_dim, plane,
-                         (keys + first_row) * head_dim, tiles);
+                         (keys + first_row) * head_dim, times);
 }
 
 /// Fetches the next bit.

@@ -72,6 +72,10 @@ enum { WEIGHT_ROWS = 4 };
 /// end, and rows do not fall into the same sets of a cache.
 enum { PAD = 16 };
 
+/// Pieces of memory that are fetched along the way: packing would wait for them, which takes a
+/// twentieth of the time at 512 keys.
+enum { PIECES = 3 };
+
 /// Scores are in units of log2(e).
 #define SDPA_LOG2_E 0x1.715476p+0f
 
@@ -97,6 +101,7 @@ struct block {
     float *total;    ///< [queries][LANES] sums of the exponentials.
     float *room;     ///< [queries][widen_stride(row_depth())] for widened or prepared queries.
     float *t5;       ///< [heads][SDPA_T5_ENTRIES]
+    struct gemm_ahead ahead[PIECES];  ///< K, V and Q of the group that follows.
 };
 
 static inline size_t sdpa_min(size_t a, size_t b) {
@@ -261,33 +266,11 @@ static inline void refer(const struct block *b, size_t r, size_t first, struct m
     }
 }
 
-/// Fetches the row of Q, of K and of V that stands opposite query `r` in the group that follows,
-/// while exponentials leave the memory idle: to find all of them cold takes a twentieth of the
-/// time. Each is fetched once, however the queries are cut into items.
-__attribute__((always_inline)) static inline void fetch_next_group(const struct block *b,
-                                                                   size_t r) {
-    const struct mha_sdpa_args *args = b->args;
-    const struct query *query = &b->query[r];
-    const size_t row = query->row, keys = args->seq_kv, head_dim = args->head_dim;
-    if (keys * head_dim * widen_bytes(SDPA_TYPE) > GEMM_AHEAD_BYTES) {
-        return;
-    }
-    if (query->head == 0 && row < keys) {
-        gemm_fetch_row(SDPA_TYPE, head_dim, args->k,
-                       gemm_next_plane(keys, head_dim, args->k_stride) + row * args->k_stride);
-        gemm_fetch_row(SDPA_TYPE, head_dim, args->v,
-                       gemm_next_plane(keys, head_dim, args->v_stride) + row * args->v_stride);
-    }
-    gemm_fetch_row(SDPA_TYPE, head_dim, args->q,
-                   (args->heads + query->head) * args->q_head_stride +
-                       (row - args->first_row) * args->q_stride);
-}
-
 /// Turns the visible scores of the block's queries in the block of keys from `first` on into
 /// exponentials, a few rows at a time: the references of all of them first, whose maxima across a
-/// vector then wait for each other in no row's exponentials. With `fetch`, what comes next is
-/// fetched along the way.
-static void weights_of(const struct block *b, size_t first, size_t keys, bool fetch) {
+/// vector then wait for each other in no row's exponentials. With `fetch`, a bit of the group that
+/// follows is fetched beside each query: exponentials leave the memory idle.
+static void weights_of(struct block *b, size_t first, size_t keys, bool fetch) {
     for (size_t top = 0; top < b->count; top += WEIGHT_ROWS) {
         const size_t bottom = sdpa_min(b->count, top + WEIGHT_ROWS);
         for (size_t r = top; r < bottom; r++) {
@@ -295,8 +278,8 @@ static void weights_of(const struct block *b, size_t first, size_t keys, bool fe
         }
         for (size_t r = top; r < bottom; r++) {
             const struct mha_span span = span_within(b->query[r].span, first, keys);
-            if (fetch) {
-                fetch_next_group(b, r);
+            for (size_t i = 0; fetch && i < PIECES; i++) {
+                gemm_ahead_fetch(&b->ahead[i]);
             }
             exponentials(b->s + r * b->s_stride + span.begin, span.end - span.begin,
                          softmax_reference(b->largest[r]), b->total + r * LANES);
@@ -416,7 +399,7 @@ static void packed_block(struct block *b) {
     for (size_t first = any.begin / SDPA_KEYS * SDPA_KEYS; first < any.end; first += SDPA_KEYS) {
         const size_t keys = sdpa_min(any.end - first, SDPA_KEYS);
         packed_scores(b, first, keys);
-        weights_of(b, first, keys, first + keys >= any.end);
+        weights_of(b, first, keys, GEMM_AHEAD_BYTES > 0 && first + keys >= any.end);
         packed_values(b, first, keys);
     }
     finish(b);
@@ -613,6 +596,13 @@ static void run(const struct mha_sdpa_args *args, void *workspace) {
     b.total = b.largest + most;
     b.room = b.total + most * LANES;
     b.t5 = b.room + widened(most, row_depth(args->packed, args->head_dim));
+    b.ahead[0] = gemm_ahead_opposite(SDPA_TYPE, args->first_row, args->rows, args->seq_kv,
+                                     args->head_dim, args->k, args->k_stride, queries);
+    b.ahead[1] = gemm_ahead_opposite(SDPA_TYPE, args->first_row, args->rows, args->seq_kv,
+                                     args->head_dim, args->v, args->v_stride, queries);
+    const bool fetch = b.ahead[0].at < b.ahead[0].end && args->q_stride == args->head_dim;
+    b.ahead[2] = gemm_ahead_of(SDPA_TYPE, fetch ? queries * args->head_dim : 0, args->q,
+                               args->heads * args->q_head_stride, queries);
     if (args->bias.kind == MHA_BIAS_T5) {
         for (size_t h = 0; h < args->heads; h++) {
             sdpa_t5_by_distance(&args->bias, h, SDPA_LOG2_E, b.t5 + h * SDPA_T5_ENTRIES);

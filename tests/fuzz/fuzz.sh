@@ -12,8 +12,7 @@ fuzzer=$build/bin/fuzz_$name
 # New inputs go to the first folder, which is thrown away: the committed corpus grows by hand only.
 mkdir "$scratch/new"
 mkdir -p "$build/found/$name"
-# The largest layer of the kernels' fuzzer took 13 s beside another fuzzer; what hangs does so for ever.
-set -- -max_total_time="$seconds" -timeout=120 -rss_limit_mb=2048 -malloc_limit_mb=512 -max_len=8192 \
+set -- -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -malloc_limit_mb=512 -max_len=8192 \
     -close_fd_mask=3 -print_final_stats=1 -artifact_prefix="$build/found/$name/"
 [ ! -f "$corpus.dict" ] || set -- "$@" -dict="$corpus.dict"
 status=0
