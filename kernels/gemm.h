@@ -17,13 +17,14 @@
 
 #include "widen.h"
 
-/// Computes C [rows, cols] = A [rows, depth] * panel [depth, nr], or C += that with `add`, and
-/// stores rows x cols elements. rows as the ISA's gemm_rows_fn gives them, 1 <= cols <= nr. Strides
-/// in elements; A and C at any alignment, the panel at that of the ISA's vectors. Each element is
-/// one chain of fused multiply-adds in the order of depth, which `add` goes on with where C left
-/// it: the same bits whatever the tile that it falls into and however depth is cut.
+/// Computes C [rows, cols] = A [rows, depth] * B [depth, cols], or C += that with `add`, and stores
+/// rows x cols elements. rows as the ISA's gemm_rows_fn gives them, 1 <= cols <= nr. Strides in
+/// elements; A and C at any alignment, rows of B at that of the ISA's vectors. B is a panel, whose
+/// rows are read to their end, or gemm_direct(). Each element is one chain of fused multiply-adds
+/// in the order of depth, which `add` goes on with where C left it: the same bits whatever the tile
+/// that it falls into and however depth is cut.
 typedef void gemm_tile_fn(size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride,
-                          const float *panel, bool add, float *c, size_t c_stride);
+                          const float *b, size_t b_stride, bool add, float *c, size_t c_stride);
 
 /// Picks the rows of the next tile, `cols` wide, out of `left`. At most mr where the tile is a
 /// whole panel wide; more where a panel's end leaves accumulators free, which would only add zeros.
@@ -51,6 +52,12 @@ typedef size_t gemm_rows_fn(size_t left, size_t cols);
 /// Bytes of a cache line.
 #define GEMM_LINE_BYTES ((size_t)64)
 
+/// Columns in whole multiples of which tiles take a right operand as it lies in memory: 0, packed
+/// only, unless gemm_<isa>.h says otherwise.
+#ifndef GEMM_DIRECT_COLS
+#define GEMM_DIRECT_COLS 0
+#endif
+
 /// Gets the depth of all blocks but the last where depth is cut.
 static inline size_t gemm_block_depth(size_t nr) {
     return GEMM_PANEL_BYTES / sizeof(float) / nr;
@@ -76,9 +83,25 @@ static inline size_t gemm_tile_rows(size_t left, size_t mr) {
     return left < 2 * mr && left - mr <= mr / 2 ? (left + 1) / 2 : mr;
 }
 
-/// Tells whether every row of C begins a cache line: what a streaming store wants.
-static inline bool gemm_on_lines(const float *c, size_t c_stride) {
-    return ((uintptr_t)c | c_stride * sizeof(float)) % GEMM_LINE_BYTES == 0;
+/// Tells whether every row begins a cache line.
+static inline bool gemm_on_lines(const void *rows, size_t stride) {
+    return ((uintptr_t)rows | stride * sizeof(float)) % GEMM_LINE_BYTES == 0;
+}
+
+/// Tells whether tiles take B [depth, cols] as it is: floats in dense rows of whole lines, as the
+/// panels would be. Rows far apart are packed: they meet in few sets of a cache.
+static inline bool gemm_direct(const enum widen_type type, const void *b, size_t b_stride,
+                               size_t cols) {
+    return GEMM_DIRECT_COLS > 0 && type == WIDEN_F32 && b_stride == cols &&
+           cols % (GEMM_DIRECT_COLS > 0 ? GEMM_DIRECT_COLS : 1) == 0 && gemm_on_lines(b, b_stride);
+}
+
+/// Gets the columns that pass at a time where B is taken as it is: multiples of GEMM_DIRECT_COLS,
+/// at most nr, and about the same for all.
+static inline size_t gemm_direct_width(size_t cols, size_t nr) {
+    const size_t unit = GEMM_DIRECT_COLS > 0 ? GEMM_DIRECT_COLS : nr;
+    const size_t times = (cols + nr - 1) / nr;
+    return times > 0 ? (cols / unit + times - 1) / times * unit : nr;
 }
 
 /// Bytes of K or V of a head up to which few queries do not fetch it ahead: measured on Zen 3,
@@ -165,7 +188,7 @@ __attribute__((always_inline)) static inline void gemm_tiles(
     for (size_t row = top, height = 0; row < bottom && first < last; row += height) {
         height = rows_of(bottom - row, most);
         for (size_t col = first; col < last; col += nr) {
-            tile(height, most, depth, a + row * a_stride, a_stride, packed + col * depth, add,
+            tile(height, most, depth, a + row * a_stride, a_stride, packed + col * depth, nr, add,
                  c + row * c_stride + col, c_stride);
             for (size_t i = 0; i < pieces; i++) {
                 gemm_ahead_fetch(&ahead[i]);

@@ -34,10 +34,10 @@ static inline size_t gemm_avx2_rows(size_t left, size_t cols) {
     return left >= height ? height : gemm_tile_rows(left, GEMM_AVX2_MR);
 }
 
-/// One step of depth: sum[r * vectors + v] += a[r] * panel[v], for numbers of rows and vectors that
+/// One step of depth: sum[r * vectors + v] += a[r] * b[v], for numbers of rows and vectors that
 /// are constants where it is called.
 __attribute__((always_inline)) static inline void gemm_avx2_step(
-    const size_t rows, const size_t vectors, const float *a, size_t a_stride, const float *panel,
+    const size_t rows, const size_t vectors, const float *a, size_t a_stride, const float *b,
     __m256 sum[GEMM_AVX2_ACCUMULATORS]) {
     // The fewer operands are held, the more pass by: registers are left for no more.
     if (vectors > rows) {
@@ -48,25 +48,25 @@ __attribute__((always_inline)) static inline void gemm_avx2_step(
         }
 #pragma GCC unroll 4
         for (size_t v = 0; v < vectors; v++) {
-            const __m256 b = _mm256_load_ps(panel + v * 8);
+            const __m256 y = _mm256_load_ps(b + v * 8);
 #pragma GCC unroll 12
             for (size_t r = 0; r < rows; r++) {
-                sum[r * vectors + v] = _mm256_fmadd_ps(x[r], b, sum[r * vectors + v]);
+                sum[r * vectors + v] = _mm256_fmadd_ps(x[r], y, sum[r * vectors + v]);
             }
         }
         return;
     }
-    __m256 b[GEMM_AVX2_VECTORS];
+    __m256 y[GEMM_AVX2_VECTORS];
 #pragma GCC unroll 4
     for (size_t v = 0; v < vectors; v++) {
-        b[v] = _mm256_load_ps(panel + v * 8);
+        y[v] = _mm256_load_ps(b + v * 8);
     }
 #pragma GCC unroll 12
     for (size_t r = 0; r < rows; r++) {
         const __m256 x = _mm256_broadcast_ss(a + r * a_stride);
 #pragma GCC unroll 4
         for (size_t v = 0; v < vectors; v++) {
-            sum[r * vectors + v] = _mm256_fmadd_ps(x, b[v], sum[r * vectors + v]);
+            sum[r * vectors + v] = _mm256_fmadd_ps(x, y[v], sum[r * vectors + v]);
         }
     }
 }
@@ -74,7 +74,7 @@ __attribute__((always_inline)) static inline void gemm_avx2_step(
 /// The tile for numbers of rows and vectors that are constants where it is called.
 __attribute__((always_inline)) static inline void gemm_avx2_tile_of(
     const size_t rows, const size_t vectors, size_t cols, size_t depth, const float *a,
-    size_t a_stride, const float *panel, bool add, float *c, size_t c_stride) {
+    size_t a_stride, const float *b, size_t b_stride, bool add, float *c, size_t c_stride) {
     __m256 sum[GEMM_AVX2_ACCUMULATORS];
     const bool whole = cols == vectors * 8;
 #pragma GCC unroll 12
@@ -95,13 +95,13 @@ __attribute__((always_inline)) static inline void gemm_avx2_tile_of(
     }
     size_t p = 0;
     for (; p + 2 <= depth; p += 2) {
-        gemm_avx2_step(rows, vectors, a, a_stride, panel, sum);
-        gemm_avx2_step(rows, vectors, a + 1, a_stride, panel + GEMM_AVX2_NR, sum);
+        gemm_avx2_step(rows, vectors, a, a_stride, b, sum);
+        gemm_avx2_step(rows, vectors, a + 1, a_stride, b + b_stride, sum);
         a += 2;
-        panel += (size_t)2 * GEMM_AVX2_NR;
+        b += 2 * b_stride;
     }
     if (p < depth) {
-        gemm_avx2_step(rows, vectors, a, a_stride, panel, sum);
+        gemm_avx2_step(rows, vectors, a, a_stride, b, sum);
     }
     if (whole) {
 #pragma GCC unroll 12
@@ -126,39 +126,39 @@ __attribute__((always_inline)) static inline void gemm_avx2_tile_of(
     }
 }
 
-/// gemm_tile_fn of this level. The panel is 32-byte aligned. Not inlined: among the loops around
+/// gemm_tile_fn of this level. Rows of B are 32-byte aligned. Not inlined: among the loops around
 /// them, those in here would run out of registers for addresses.
 __attribute__((noinline, unused)) static void gemm_avx2_tile(size_t rows, size_t cols, size_t depth,
                                                              const float *a, size_t a_stride,
-                                                             const float *panel, bool add, float *c,
-                                                             size_t c_stride) {
+                                                             const float *b, size_t b_stride,
+                                                             bool add, float *c, size_t c_stride) {
     switch (rows) {
         case 1:
-            gemm_avx2_tile_of(1, 4, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx2_tile_of(1, 4, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case 2:
-            gemm_avx2_tile_of(2, 4, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx2_tile_of(2, 4, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case GEMM_AVX2_MR:
-            gemm_avx2_tile_of(3, 4, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx2_tile_of(3, 4, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case 4:
-            gemm_avx2_tile_of(4, 3, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx2_tile_of(4, 3, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case 6:
-            gemm_avx2_tile_of(6, 2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx2_tile_of(6, 2, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         default:
-            gemm_avx2_tile_of(12, 1, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_avx2_tile_of(12, 1, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
     }
 }
 
 /// The tile of one row, which adds to C: what a mask leaves to single rows is a few steps of depth,
 /// and a call would cost as much as they do.
-static inline void gemm_avx2_tile_row(size_t cols, size_t depth, const float *a, const float *panel,
-                                      float *c) {
-    gemm_avx2_tile_of(1, GEMM_AVX2_VECTORS, cols, depth, a, 0, panel, true, c, 0);
+static inline void gemm_avx2_tile_row(size_t cols, size_t depth, const float *a, const float *b,
+                                      size_t b_stride, float *c) {
+    gemm_avx2_tile_of(1, GEMM_AVX2_VECTORS, cols, depth, a, 0, b, b_stride, true, c, 0);
 }
 
 /// Loads 4 elements of row `row` into the low and of row `row + 4` into the high half; rows from

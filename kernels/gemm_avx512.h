@@ -1,9 +1,9 @@
 /// The register tile and the packer of the GEMM-shaped ops at the AVX-512 level; gemm.h has the
 /// layout and the contract.
 ///
-/// Tile: 12 x 32, the shape of Goto and van de Geijn's register blocking for 32 registers: 24
-/// accumulators, 2 of B and the broadcasts of A; 14 loads feed 24 multiply-adds. The end of a panel
-/// has tiles of 24 x 16.
+/// Tile: 6 x 64, register blocking after Goto and van de Geijn for 32 registers: 24 accumulators, 4
+/// vectors of B, which are held, and the broadcasts of A; 10 loads feed 24 multiply-adds, where 12
+/// x 32 needs 14. Where fewer columns are left, the tile is taller: 8 x 48, 12 x 32, 24 x 16.
 #ifndef MHA_GEMM_AVX512_H
 #define MHA_GEMM_AVX512_H
 
@@ -11,24 +11,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Cores of this level have 48 KiB of L1 (Zen 4: 32) before 1 or 2 MiB of L2 that deliver the 128
-// bytes of a panel that a tile takes in 12 cycles. A panel that does not stay in L1 costs little,
-// then; loading and storing C for every 128 steps of depth costs more. Rows of A, each of whose
-// floats is read by itself, are to stay there for all panels. Short panels go two and three at a
-// time, so that what a row of C gets is longer.
-#define GEMM_PANEL_BYTES ((size_t)65536)
+// Cores of this level have 48 KiB of L1 (Zen 4: 32) before 1 or 2 MiB of L2 that deliver the 256
+// bytes of a panel that a tile takes in 12 cycles. A panel that does not stay in L1 costs nothing,
+// then; loading and storing C more often does, and rows of A cut into short runs: on Emerald Rapids
+// half as much took 1 to 3 % longer, a quarter up to 5 %, but for 32 heads of 64, and twice as much
+// up to 7 % at 4096 columns. A tile's rows of A, each of whose floats is read by itself, are to
+// stay in L1 for all panels. Short panels go two and three at a time, so that what a row of C gets
+// is longer.
+#define GEMM_PANEL_BYTES ((size_t)131072)
 #define GEMM_PANEL_GROUP_BYTES 16384u
 #define GEMM_ROW_BLOCK_BYTES 16384u
 // Q, K and V of the next head, up to 768 KiB, beside those of this one, packed, in 2 MiB of L2.
 #define GEMM_AHEAD_BYTES ((size_t)262144)
+// Every tile reads whole vectors and none beside them.
+#define GEMM_DIRECT_COLS 16
 #include "gemm.h"
 #include "vec_avx512.h"
 #include "widen_avx512.h"
 
 enum {
-    GEMM_AVX512_MR = 12,
-    GEMM_AVX512_NR = 32,
-    GEMM_AVX512_ACCUMULATORS = GEMM_AVX512_MR * GEMM_AVX512_NR / 16,
+    GEMM_AVX512_MR = 6,
+    GEMM_AVX512_NR = 64,
+    GEMM_AVX512_VECTORS = GEMM_AVX512_NR / 16,
+    GEMM_AVX512_ACCUMULATORS = GEMM_AVX512_MR * GEMM_AVX512_VECTORS,
     GEMM_AVX512_AHEAD = 12,  ///< Steps that a panel is fetched ahead: some 144 cycles, ten of L2's.
 };
 
@@ -57,40 +62,54 @@ __attribute__((always_inline)) static inline __m512 gemm_avx512_multiply(
 #define GEMM_AVX512_IN_ORDER(sum) ((void)(sum))
 #endif
 
-/// gemm_rows_fn of this level.
-static inline size_t gemm_avx512_rows(size_t left, size_t cols) {
-    return cols <= 16 && left >= GEMM_AVX512_ACCUMULATORS ? GEMM_AVX512_ACCUMULATORS
-                                                          : gemm_tile_rows(left, GEMM_AVX512_MR);
+/// Gets the vectors of a tile of so many rows: whole panels, or as many as fill the accumulators.
+static inline size_t gemm_avx512_vectors(size_t rows) {
+    return rows <= GEMM_AVX512_MR ? GEMM_AVX512_VECTORS : GEMM_AVX512_ACCUMULATORS / rows;
 }
 
-/// Loads a row of a panel, or its first half.
+/// gemm_rows_fn of this level. Tiles that leave accumulators free have fewer rows than MR.
+static inline size_t gemm_avx512_rows(size_t left, size_t cols) {
+    const size_t height = GEMM_AVX512_ACCUMULATORS / ((cols + 15) / 16);
+    if (height > GEMM_AVX512_MR) {
+        return left >= height ? height : gemm_tile_rows(left, GEMM_AVX512_MR - 1);
+    }
+    return gemm_tile_rows(left, GEMM_AVX512_MR);
+}
+
+/// Loads a row of B: of a tile that may be wider than what is left of it, under masks.
 __attribute__((always_inline)) static inline void gemm_avx512_load(const size_t vectors,
-                                                                   const float *panel,
-                                                                   __m512 b[2]) {
-#pragma GCC unroll 2
+                                                                   const bool masked,
+                                                                   const __mmask16 mask[4],
+                                                                   const float *row, __m512 b[4]) {
+#pragma GCC unroll 4
     for (size_t v = 0; v < vectors; v++) {
-        b[v] = _mm512_load_ps(panel + v * 16);
+        b[v] = masked ? _mm512_maskz_loadu_ps(mask[v], row + v * 16) : _mm512_load_ps(row + v * 16);
     }
 }
 
-/// The tile for a step and numbers of rows and vectors that are constants where it is called; so is
-/// `stream`, whether whole lines of C pass the caches.
+/// The tile for a step and a number of rows that are constants where it is called; so is `stream`,
+/// whether whole lines of C pass the caches.
 __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
-    const enum gemm_avx512_step step, const bool stream, const size_t rows, const size_t vectors,
-    size_t cols, size_t depth, const float *a, size_t a_stride, const float *panel, bool add,
+    const enum gemm_avx512_step step, const bool stream, const size_t rows, size_t cols,
+    size_t depth, const float *a, size_t a_stride, const float *b, size_t b_stride, bool add,
     float *c, size_t c_stride) {
-    const __mmask16 mask[2] = {vec_avx512_mask(cols < 16 ? cols : 16),
-                               vec_avx512_mask(cols < 16 ? 0 : cols - 16)};
-    const size_t touched = cols <= 16 ? 1 : vectors;
+    const size_t vectors = gemm_avx512_vectors(rows);
+    const bool masked = rows < GEMM_AVX512_MR;
     const bool lines = stream && cols == vectors * 16 && gemm_on_lines(c, c_stride);
+    __mmask16 mask[4];
     __m512 sum[GEMM_AVX512_ACCUMULATORS];
-    __m512 b[2];
+    __m512 x[4];
+#pragma GCC unroll 4
+    for (size_t v = 0; v < vectors; v++) {
+        const size_t left = cols > v * 16 ? cols - v * 16 : 0;
+        mask[v] = vec_avx512_mask(left < 16 ? left : 16);
+    }
 #pragma GCC unroll 24
     for (size_t r = 0; r < rows; r++) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (size_t v = 0; v < vectors; v++) {
             sum[r * vectors + v] = _mm512_setzero_ps();
-            if (add && v < touched) {
+            if (add && cols > v * 16) {
                 sum[r * vectors + v] = _mm512_maskz_loadu_ps(mask[v], c + r * c_stride + v * 16);
             }
         }
@@ -98,41 +117,41 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
     const size_t products = step == GEMM_AVX512_SCALED_PAIRS ? depth - 1 : depth;
 #pragma GCC unroll 2
     for (size_t p = 0; p < products; p++) {
-        gemm_avx512_load(vectors, panel + p * GEMM_AVX512_NR, b);
-#pragma GCC unroll 2
+        const float *row = b + p * b_stride;
+        gemm_avx512_load(vectors, masked, mask, row, x);
+#pragma GCC unroll 4
         for (size_t v = 0; v < vectors; v++) {
-            _mm_prefetch((const char *)(panel + (p + GEMM_AVX512_AHEAD) * GEMM_AVX512_NR + v * 16),
-                         _MM_HINT_T0);
+            _mm_prefetch((const char *)(row + GEMM_AVX512_AHEAD * b_stride + v * 16), _MM_HINT_T0);
         }
 #pragma GCC unroll 24
         for (size_t r = 0; r < rows; r++) {
-            const __m512 x = _mm512_set1_ps(a[r * a_stride + p]);
-#pragma GCC unroll 2
+            const __m512 y = _mm512_set1_ps(a[r * a_stride + p]);
+#pragma GCC unroll 4
             for (size_t v = 0; v < vectors; v++) {
-                sum[r * vectors + v] = gemm_avx512_multiply(step, x, b[v], sum[r * vectors + v]);
+                sum[r * vectors + v] = gemm_avx512_multiply(step, y, x[v], sum[r * vectors + v]);
                 GEMM_AVX512_IN_ORDER(sum[r * vectors + v]);
             }
         }
     }
     if (step == GEMM_AVX512_SCALED_PAIRS) {
-        gemm_avx512_load(vectors, panel + products * GEMM_AVX512_NR, b);
+        gemm_avx512_load(vectors, masked, mask, b + products * b_stride, x);
 #pragma GCC unroll 24
         for (size_t r = 0; r < rows; r++) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
             for (size_t v = 0; v < vectors; v++) {
-                sum[r * vectors + v] = _mm512_mul_ps(sum[r * vectors + v], b[v]);
+                sum[r * vectors + v] = _mm512_mul_ps(sum[r * vectors + v], x[v]);
             }
         }
     }
 #pragma GCC unroll 24
     for (size_t r = 0; r < rows; r++) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (size_t v = 0; v < vectors; v++) {
             if (lines) {
                 _mm512_stream_ps(c + r * c_stride + v * 16, sum[r * vectors + v]);
             } else if (cols == vectors * 16) {
                 _mm512_storeu_ps(c + r * c_stride + v * 16, sum[r * vectors + v]);
-            } else if (v < touched) {
+            } else if (cols > v * 16) {
                 _mm512_mask_storeu_ps(c + r * c_stride + v * 16, mask[v], sum[r * vectors + v]);
             }
         }
@@ -142,97 +161,80 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
 /// The tile for a step and a `stream` that are constants where it is called.
 __attribute__((always_inline)) static inline void gemm_avx512_tile_by(
     const enum gemm_avx512_step step, const bool stream, size_t rows, size_t cols, size_t depth,
-    const float *a, size_t a_stride, const float *panel, bool add, float *c, size_t c_stride) {
+    const float *a, size_t a_stride, const float *b, size_t b_stride, bool add, float *c,
+    size_t c_stride) {
 #if defined(MHA_SANITIZE_address) && defined(__clang__)
-    // Twelve tiles with a check at every access take clang minutes: there one does for all. gcc's
-    // sanitized build checks the twelve.
-    gemm_avx512_tile_of(step, stream, rows, rows > GEMM_AVX512_MR ? 1 : 2, cols, depth, a, a_stride,
-                        panel, add, c, c_stride);
+    // A dozen tiles with a check at every access take clang minutes: there one does for all. gcc's
+    // sanitized build checks each.
+    gemm_avx512_tile_of(step, stream, rows, cols, depth, a, a_stride, b, b_stride, add, c,
+                        c_stride);
 #else
     switch (rows) {
         case 1:
-            gemm_avx512_tile_of(step, stream, 1, 2, cols, depth, a, a_stride, panel, add, c,
+            gemm_avx512_tile_of(step, stream, 1, cols, depth, a, a_stride, b, b_stride, add, c,
                                 c_stride);
             break;
         case 2:
-            gemm_avx512_tile_of(step, stream, 2, 2, cols, depth, a, a_stride, panel, add, c,
+            gemm_avx512_tile_of(step, stream, 2, cols, depth, a, a_stride, b, b_stride, add, c,
                                 c_stride);
             break;
         case 3:
-            gemm_avx512_tile_of(step, stream, 3, 2, cols, depth, a, a_stride, panel, add, c,
+            gemm_avx512_tile_of(step, stream, 3, cols, depth, a, a_stride, b, b_stride, add, c,
                                 c_stride);
             break;
         case 4:
-            gemm_avx512_tile_of(step, stream, 4, 2, cols, depth, a, a_stride, panel, add, c,
+            gemm_avx512_tile_of(step, stream, 4, cols, depth, a, a_stride, b, b_stride, add, c,
                                 c_stride);
             break;
         case 5:
-            gemm_avx512_tile_of(step, stream, 5, 2, cols, depth, a, a_stride, panel, add, c,
+            gemm_avx512_tile_of(step, stream, 5, cols, depth, a, a_stride, b, b_stride, add, c,
                                 c_stride);
             break;
-        case 6:
-            gemm_avx512_tile_of(step, stream, 6, 2, cols, depth, a, a_stride, panel, add, c,
-                                c_stride);
-            break;
-        case 7:
-            gemm_avx512_tile_of(step, stream, 7, 2, cols, depth, a, a_stride, panel, add, c,
+        case GEMM_AVX512_MR:
+            gemm_avx512_tile_of(step, stream, 6, cols, depth, a, a_stride, b, b_stride, add, c,
                                 c_stride);
             break;
         case 8:
-            gemm_avx512_tile_of(step, stream, 8, 2, cols, depth, a, a_stride, panel, add, c,
+            gemm_avx512_tile_of(step, stream, 8, cols, depth, a, a_stride, b, b_stride, add, c,
                                 c_stride);
             break;
-        case 9:
-            gemm_avx512_tile_of(step, stream, 9, 2, cols, depth, a, a_stride, panel, add, c,
+        case 12:
+            gemm_avx512_tile_of(step, stream, 12, cols, depth, a, a_stride, b, b_stride, add, c,
                                 c_stride);
-            break;
-        case 10:
-            gemm_avx512_tile_of(step, stream, 10, 2, cols, depth, a, a_stride, panel, add, c,
-                                c_stride);
-            break;
-        case 11:
-            gemm_avx512_tile_of(step, stream, 11, 2, cols, depth, a, a_stride, panel, add, c,
-                                c_stride);
-            break;
-        case GEMM_AVX512_ACCUMULATORS:
-            gemm_avx512_tile_of(step, stream, GEMM_AVX512_ACCUMULATORS, 1, cols, depth, a, a_stride,
-                                panel, add, c, c_stride);
             break;
         default:
-            gemm_avx512_tile_of(step, stream, GEMM_AVX512_MR, 2, cols, depth, a, a_stride, panel,
-                                add, c, c_stride);
+            gemm_avx512_tile_of(step, stream, GEMM_AVX512_ACCUMULATORS, cols, depth, a, a_stride, b,
+                                b_stride, add, c, c_stride);
             break;
     }
 #endif
 }
 
-/// gemm_tile_fn of this level. The panel is 64-byte aligned. Not inlined: among the loops around
+/// gemm_tile_fn of this level. Rows of B are 64-byte aligned. Not inlined: among the loops around
 /// them, those in here would run out of registers for addresses.
 __attribute__((noinline, unused)) static void gemm_avx512_tile(size_t rows, size_t cols,
                                                                size_t depth, const float *a,
-                                                               size_t a_stride, const float *panel,
-                                                               bool add, float *c,
+                                                               size_t a_stride, const float *b,
+                                                               size_t b_stride, bool add, float *c,
                                                                size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, false, rows, cols, depth, a, a_stride, panel, add, c,
-                        c_stride);
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, false, rows, cols, depth, a, a_stride, b, b_stride, add,
+                        c, c_stride);
 }
 
 /// The same, but whole rows of C that are lines of the cache pass it. A store fence must follow
 /// before anyone else may read C.
-__attribute__((noinline, unused)) static void gemm_avx512_tile_stream(size_t rows, size_t cols,
-                                                                      size_t depth, const float *a,
-                                                                      size_t a_stride,
-                                                                      const float *panel, bool add,
-                                                                      float *c, size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, true, rows, cols, depth, a, a_stride, panel, add, c,
-                        c_stride);
+__attribute__((noinline, unused)) static void gemm_avx512_tile_stream(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, bool add, float *c, size_t c_stride) {
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, true, rows, cols, depth, a, a_stride, b, b_stride, add,
+                        c, c_stride);
 }
 
 /// The tile of one row, which adds to C: what a mask leaves to single rows is a few steps of depth,
 /// and a call would cost as much as they do.
-static inline void gemm_avx512_tile_row(size_t cols, size_t depth, const float *a,
-                                        const float *panel, float *c) {
-    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, false, 1, cols, depth, a, 0, panel, true, c, 0);
+static inline void gemm_avx512_tile_row(size_t cols, size_t depth, const float *a, const float *b,
+                                        size_t b_stride, float *c) {
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, false, 1, cols, depth, a, 0, b, b_stride, true, c, 0);
 }
 
 /// Loads the elements of `mask` of rows row, row + 4, row + 8, row + 12 into the four quarters;
@@ -277,7 +279,7 @@ __attribute__((always_inline)) static inline void gemm_avx512_pack_transposed_by
     const bool scaled, const float *bt, size_t bt_stride, size_t cols, size_t depth, float alpha,
     float *packed) {
     const __m512 factor = _mm512_set1_ps(alpha);
-    // A panel is two halves of 16 columns.
+    // A panel is four slices of 16 columns.
     for (size_t first = 0; first < gemm_packed_count(1, cols, GEMM_AVX512_NR); first += 16) {
         const size_t left = first < cols ? cols - first : 0;
         const float *from = bt + (left > 0 ? first : 0) * bt_stride;
@@ -336,8 +338,10 @@ static inline void gemm_avx512_pack(const float *b, size_t b_stride, size_t cols
         float *to = packed + p * GEMM_AVX512_NR;
         size_t col = 0;
         for (; col + GEMM_AVX512_NR <= cols; col += GEMM_AVX512_NR) {
-            _mm512_store_ps(to + col * depth, _mm512_loadu_ps(from + col));
-            _mm512_store_ps(to + col * depth + 16, _mm512_loadu_ps(from + col + 16));
+#pragma GCC unroll 4
+            for (size_t v = 0; v < GEMM_AVX512_VECTORS; v++) {
+                _mm512_store_ps(to + col * depth + v * 16, _mm512_loadu_ps(from + col + v * 16));
+            }
         }
         for (size_t v = 0; col + v * 16 < gemm_packed_count(1, cols, GEMM_AVX512_NR); v++) {
             const size_t left = col + v * 16 < cols ? cols - col - v * 16 : 0;

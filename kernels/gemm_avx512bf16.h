@@ -40,32 +40,33 @@ static inline void gemm_avx512bf16_pack_transposed(const float *bt, size_t bt_st
                                                    size_t depth, float alpha, float *packed) {
     float *factors = packed + (depth - 1) * GEMM_AVX512_NR;
     gemm_avx512_pack_transposed_by(false, bt, bt_stride, cols, depth - 1, 1.0f, packed);
-    _mm512_store_ps(factors, _mm512_set1_ps(alpha));
-    _mm512_store_ps(factors + 16, _mm512_set1_ps(alpha));
+    for (size_t v = 0; v < GEMM_AVX512_VECTORS; v++) {
+        _mm512_store_ps(factors + v * 16, _mm512_set1_ps(alpha));
+    }
 }
 
 /// gemm_tile_fn over such a panel.
 __attribute__((noinline, unused)) static void gemm_avx512bf16_scaled_tile(
-    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *panel,
-    bool add, float *c, size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_SCALED_PAIRS, false, rows, cols, depth, a, a_stride, panel, add,
-                        c, c_stride);
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, bool add, float *c, size_t c_stride) {
+    gemm_avx512_tile_by(GEMM_AVX512_SCALED_PAIRS, false, rows, cols, depth, a, a_stride, b,
+                        b_stride, add, c, c_stride);
 }
 
 /// gemm_tile_fn over pairs.
 __attribute__((noinline, unused)) static void gemm_avx512bf16_tile(size_t rows, size_t cols,
                                                                    size_t depth, const float *a,
-                                                                   size_t a_stride,
-                                                                   const float *panel, bool add,
+                                                                   size_t a_stride, const float *b,
+                                                                   size_t b_stride, bool add,
                                                                    float *c, size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, rows, cols, depth, a, a_stride, panel, add, c,
-                        c_stride);
+    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, rows, cols, depth, a, a_stride, b, b_stride, add,
+                        c, c_stride);
 }
 
 /// The tile of one row, see gemm_avx512_tile_row().
 static inline void gemm_avx512bf16_tile_row(size_t cols, size_t depth, const float *a,
-                                            const float *panel, float *c) {
-    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, 1, cols, depth, a, 0, panel, true, c, 0);
+                                            const float *b, size_t b_stride, float *c) {
+    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, 1, cols, depth, a, 0, b, b_stride, true, c, 0);
 }
 
 /// Gets 16 pairs (a_i, b_i) of the elements of two rows in `mask`; without `b` of a_i and zeros.

@@ -26,8 +26,8 @@ static inline size_t gemm_neon_rows(size_t left, size_t cols) {
 /// The tile for a number of rows that is a constant where it is called.
 __attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t rows, size_t cols,
                                                                     size_t depth, const float *a,
-                                                                    size_t a_stride,
-                                                                    const float *panel, bool add,
+                                                                    size_t a_stride, const float *b,
+                                                                    size_t b_stride, bool add,
                                                                     float *c, size_t c_stride) {
     float32x4_t sum[GEMM_NEON_MR][2];
     float32x4_t x[GEMM_NEON_MR];
@@ -46,34 +46,34 @@ __attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t
     }
     size_t p = 0;
     for (; p + 4 <= depth; p += 4) {
-        const float *b = panel + p * GEMM_NEON_NR;
+        const float *row = b + p * b_stride;
 #pragma GCC unroll 8
         for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
             x[r] = vld1q_f32(a + r * a_stride + p);
         }
-        float32x4_t b0 = vld1q_f32(b);
-        float32x4_t b1 = vld1q_f32(b + 4);
+        float32x4_t b0 = vld1q_f32(row);
+        float32x4_t b1 = vld1q_f32(row + 4);
 #pragma GCC unroll 8
         for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
             sum[r][0] = vfmaq_laneq_f32(sum[r][0], b0, x[r], 0);
             sum[r][1] = vfmaq_laneq_f32(sum[r][1], b1, x[r], 0);
         }
-        b0 = vld1q_f32(b + 8);
-        b1 = vld1q_f32(b + 12);
+        b0 = vld1q_f32(row + b_stride);
+        b1 = vld1q_f32(row + b_stride + 4);
 #pragma GCC unroll 8
         for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
             sum[r][0] = vfmaq_laneq_f32(sum[r][0], b0, x[r], 1);
             sum[r][1] = vfmaq_laneq_f32(sum[r][1], b1, x[r], 1);
         }
-        b0 = vld1q_f32(b + 16);
-        b1 = vld1q_f32(b + 20);
+        b0 = vld1q_f32(row + 2 * b_stride);
+        b1 = vld1q_f32(row + 2 * b_stride + 4);
 #pragma GCC unroll 8
         for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
             sum[r][0] = vfmaq_laneq_f32(sum[r][0], b0, x[r], 2);
             sum[r][1] = vfmaq_laneq_f32(sum[r][1], b1, x[r], 2);
         }
-        b0 = vld1q_f32(b + 24);
-        b1 = vld1q_f32(b + 28);
+        b0 = vld1q_f32(row + 3 * b_stride);
+        b1 = vld1q_f32(row + 3 * b_stride + 4);
 #pragma GCC unroll 8
         for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
             sum[r][0] = vfmaq_laneq_f32(sum[r][0], b0, x[r], 3);
@@ -81,8 +81,8 @@ __attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t
         }
     }
     for (; p < depth; p++) {
-        const float32x4_t b0 = vld1q_f32(panel + p * GEMM_NEON_NR);
-        const float32x4_t b1 = vld1q_f32(panel + p * GEMM_NEON_NR + 4);
+        const float32x4_t b0 = vld1q_f32(b + p * b_stride);
+        const float32x4_t b1 = vld1q_f32(b + p * b_stride + 4);
 #pragma GCC unroll 8
         for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
             const float32x4_t y = vld1q_dup_f32(a + r * a_stride + p);
@@ -114,41 +114,42 @@ __attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t
 /// run out of registers for addresses.
 __attribute__((noinline, unused)) static void gemm_neon_tile(size_t rows, size_t cols, size_t depth,
                                                              const float *a, size_t a_stride,
-                                                             const float *panel, bool add, float *c,
-                                                             size_t c_stride) {
+                                                             const float *b, size_t b_stride,
+                                                             bool add, float *c, size_t c_stride) {
     switch (rows) {
         case 1:
-            gemm_neon_tile_of(1, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_neon_tile_of(1, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case 2:
-            gemm_neon_tile_of(2, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_neon_tile_of(2, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case 3:
-            gemm_neon_tile_of(3, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_neon_tile_of(3, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case 4:
-            gemm_neon_tile_of(4, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_neon_tile_of(4, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case 5:
-            gemm_neon_tile_of(5, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_neon_tile_of(5, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case 6:
-            gemm_neon_tile_of(6, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_neon_tile_of(6, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case 7:
-            gemm_neon_tile_of(7, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_neon_tile_of(7, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         default:
-            gemm_neon_tile_of(GEMM_NEON_MR, cols, depth, a, a_stride, panel, add, c, c_stride);
+            gemm_neon_tile_of(GEMM_NEON_MR, cols, depth, a, a_stride, b, b_stride, add, c,
+                              c_stride);
             break;
     }
 }
 
 /// The tile of one row, which adds to C: what a mask leaves to single rows is a few steps of depth,
 /// and a call would cost as much as they do.
-static inline void gemm_neon_tile_row(size_t cols, size_t depth, const float *a, const float *panel,
-                                      float *c) {
-    gemm_neon_tile_of(1, cols, depth, a, 0, panel, true, c, 0);
+static inline void gemm_neon_tile_row(size_t cols, size_t depth, const float *a, const float *b,
+                                      size_t b_stride, float *c) {
+    gemm_neon_tile_of(1, cols, depth, a, 0, b, b_stride, true, c, 0);
 }
 
 /// Transposes 4 x 4: column[j] gets element j of the 4 rows.

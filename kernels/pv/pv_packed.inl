@@ -3,15 +3,17 @@
 /// PV_WIDEN and PV_TYPE, the type of P's and V's elements. Where a float of a panel and of a block
 /// of P holds two keys, they define PV_KEYS as 2, PV_PREPARE, which makes rows of a block of P in
 /// place of PV_WIDEN, PV_PACK as one that takes V as it is, and PV_SINGLE, which adds one key of a
-/// pair. PV_FETCH as false leaves it to the hardware to fetch the rows of P after those of a tile.
+/// pair. PV_FETCH_KEYS is how many weights of each row of the next tile are fetched, from the first
+/// on; hardware, once it sees the row, fetches the others.
 ///
 /// Algorithm: V of a kv head is packed once into panels of PV_NR columns, cut into blocks of keys
-/// (Goto and van de Geijn 2008). A tile of rows takes the keys that all of its rows see; what
-/// single rows see beyond them is added row by row, so that a masked key is read into no result and
-/// costs nothing. With one query per head (decoding) packing would cost more than the product: rows
-/// of V are taken from where they are. bf16 and f16 are widened to floats on the way: a block of
-/// keys before it is packed, a block of P before its tiles, and where V is taken as it is, in
-/// registers. Where GEMM_AHEAD_BYTES lets it, the next group's V is fetched meanwhile.
+/// (Goto and van de Geijn 2008), unless its rows are what a tile takes as it is, see gemm_direct().
+/// A tile of rows takes the keys that all of its rows see; what single rows see beyond them is
+/// added row by row, so that a masked key is read into no result and costs nothing. With one query
+/// per head (decoding) packing would cost more than the product: rows of V are taken from where
+/// they are. bf16 and f16 are widened to floats on the way: a block of keys before it is packed, a
+/// block of P before its tiles, and where V is taken as it is, in registers. Where GEMM_AHEAD_BYTES
+/// lets it, the next group's V is fetched meanwhile.
 ///
 /// Error: every element is one chain of n fused multiply-adds over the n visible keys, in their
 /// order: |error| <= gamma_n * sum_j |p_j v_ji| (Higham 2002, section 3.1).
@@ -23,8 +25,8 @@
 
 #include "mha_kernel.h"
 
-#ifndef PV_FETCH
-#define PV_FETCH (PV_TYPE == WIDEN_F32)
+#ifndef PV_FETCH_KEYS
+#define PV_FETCH_KEYS (PV_TYPE == WIDEN_F32 ? SIZE_MAX : 0)
 #endif
 
 #ifndef PV_KEYS
@@ -61,8 +63,16 @@ static size_t packed_bytes(const struct mha_shape *shape) {
     return shape->seq_q == 1 ? 0 : (panels + room) * sizeof(float);
 }
 
+/// Tells whether tiles take V as it is.
+static inline bool direct(const struct mha_pv_args *args) {
+    return gemm_direct(PV_TYPE, args->v, args->v_stride, args->head_dim);
+}
+
 static void pack(const struct mha_pv_args *args, void *packed) {
     float *panels = packed;
+    if (direct(args)) {
+        return;
+    }
     if (PV_TYPE == WIDEN_F32) {
         gemm_pack_deep(PV_PACK, PV_NR, args->v, args->v_stride, args->head_dim, args->seq_kv,
                        panels);
@@ -83,20 +93,20 @@ static void pack(const struct mha_pv_args *args, void *packed) {
     }
 }
 
-/// Rows that pass a block of keys before the next one is touched: as many as the tile of the last
-/// panel, which may be narrow and its tile tall, has at least.
-static inline size_t row_block(size_t head_dim) {
-    const size_t block = gemm_row_block(PV_MR, gemm_block_depth(PV_NR));
-    const size_t tall = PV_ROWS(SIZE_MAX, (head_dim - 1) % PV_NR + 1);
-    return block < tall ? tall : block;
+/// Rows that pass a block of keys before the next one is touched: whole tiles of any height.
+static inline size_t row_block(void) {
+    const size_t tallest = PV_ROWS(SIZE_MAX, 1);
+    const size_t rows = gemm_row_block(PV_MR, gemm_block_depth(PV_NR));
+    return (rows + tallest - 1) / tallest * tallest;
 }
 
 /// Room for the widened weights of a block of rows and keys; a block of keys of one row, where V is
 /// taken as it is, needs less: PV_NEAR_BYTES / 2 elements at most.
 static size_t workspace_bytes(const struct mha_shape *shape) {
+    (void)shape;
     return PV_TYPE == WIDEN_F32
                ? 0
-               : row_block(shape->head_dim) * widen_stride(gemm_block_depth(PV_NR)) * sizeof(float);
+               : row_block() * widen_stride(gemm_block_depth(PV_NR)) * sizeof(float);
 }
 
 /// Gets the part of a span within the keys [begin, end).
@@ -107,29 +117,39 @@ static inline struct mha_span within(struct mha_span span, size_t begin, size_t 
     return span;
 }
 
-/// Adds those keys of a block, which begins at `first`, that are among `keys` to one row, one panel
-/// of which is `panel`; `p` is the row's weight of key `first`.
+/// Adds those keys of a block, which begins at `first`, that are among `keys` to one row, `width`
+/// columns of which are `v`; `p` is the row's weight of key `first`.
 static inline void add_row(struct mha_span keys, size_t width, size_t first, const float *p,
-                           const float *panel, float *o) {
+                           const float *v, size_t v_stride, float *o) {
     if (PV_KEYS > 1 && keys.begin % 2 != 0 && keys.begin < keys.end) {
         PV_SINGLE(width, true, p + (keys.begin - first) / PV_KEYS,
-                  panel + (keys.begin - first) / PV_KEYS * PV_NR, o);
+                  v + (keys.begin - first) / PV_KEYS * v_stride, o);
         keys.begin++;
     }
     const size_t begin = (keys.begin - first) / PV_KEYS, end = (keys.end - first) / PV_KEYS;
     if (keys.begin < keys.end && begin < end) {
-        PV_TILE_ROW(width, end - begin, p + begin, panel + begin * PV_NR, o);
+        PV_TILE_ROW(width, end - begin, p + begin, v + begin * v_stride, v_stride, o);
     }
     if (PV_KEYS > 1 && keys.end % 2 != 0 && keys.begin < keys.end) {
-        PV_SINGLE(width, false, p + end, panel + end * PV_NR, o);
+        PV_SINGLE(width, false, p + end, v + end * v_stride, o);
     }
 }
 
-/// Adds the keys [first, first + keys), a block, to `height` rows from `row` on, one panel; `p` is
-/// the weight of key `first` in the first of them.
+/// Makes `width` columns of `height` rows zeros.
+static inline void clear(size_t height, size_t width, float *o, size_t o_stride) {
+    for (size_t r = 0; r < height; r++) {
+        for (size_t i = 0; i < width; i++) {
+            o[r * o_stride + i] = 0.0f;
+        }
+    }
+}
+
+/// Adds the keys [first, first + keys), a block, to `height` rows from `row` on, `width` columns of
+/// which are `v`, or with `fresh` lets them be the sum; `p` is the weight of key `first` in the
+/// first of them.
 static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t height, size_t first,
                             size_t keys, size_t width, const float *p, size_t p_stride,
-                            const float *panel, float *o) {
+                            const float *v, size_t v_stride, bool fresh, float *o) {
     // Spans of later rows begin and end later.
     const struct mha_mask *mask = &args->mask;
     const size_t last = first + keys;
@@ -148,26 +168,33 @@ static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t h
     if (shared.end < shared.begin) {
         shared.begin = shared.end = last;
     }
+    float *const rows = o + row * args->o_stride;
+    // Without keys before those that all see, the tile writes what else it would add to zeros.
+    const bool add = !fresh || top.begin < shared.begin || shared.begin == shared.end;
+    if (fresh && add) {
+        clear(height, width, rows, args->o_stride);
+    }
     for (size_t r = row; !even && r < row + height; r++) {
         const struct mha_span own = mha_row_span(mask, args->first_row + r);
-        add_row(within(own, first, shared.begin), width, first, p + (r - row) * p_stride, panel,
-                o + r * args->o_stride);
+        add_row(within(own, first, shared.begin), width, first, p + (r - row) * p_stride, v,
+                v_stride, o + r * args->o_stride);
     }
     if (shared.begin < shared.end) {
         const size_t begin = (shared.begin - first) / PV_KEYS;
         PV_TILE(height, width, slots(shared.end - first) - begin, p + begin, p_stride,
-                panel + begin * PV_NR, true, o + row * args->o_stride, args->o_stride);
+                v + begin * v_stride, v_stride, add, rows, args->o_stride);
     }
     for (size_t r = row; !even && r < row + height; r++) {
         const struct mha_span own = mha_row_span(mask, args->first_row + r);
-        add_row(within(own, shared.end, last), width, first, p + (r - row) * p_stride, panel,
+        add_row(within(own, shared.end, last), width, first, p + (r - row) * p_stride, v, v_stride,
                 o + r * args->o_stride);
     }
 }
 
-/// Adds the keys [first, first + keys), a block, to the rows [top, bottom) of one head.
+/// Adds the keys [first, first + keys), a block, to the rows [top, bottom) of one head, or with
+/// `fresh` lets them be the sum.
 static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom, size_t first,
-                      size_t keys, const void *weights, float *room, float *o,
+                      size_t keys, const void *weights, float *room, bool fresh, float *o,
                       struct gemm_ahead *ahead) {
     const void *from = widen_at(PV_TYPE, weights, top * args->p_stride + first);
     const size_t p_stride =
@@ -178,17 +205,23 @@ static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom,
     }
     const float *block =
         (const float *)args->packed + gemm_packed_count(slots(first), args->head_dim, PV_NR);
-    for (size_t col = 0; col < args->head_dim; col += PV_NR) {
-        const size_t width = args->head_dim - col < PV_NR ? args->head_dim - col : PV_NR;
+    const bool as_is = direct(args);
+    const size_t step = as_is ? gemm_direct_width(args->head_dim, PV_NR) : PV_NR;
+    const size_t most = PV_FETCH_KEYS, fetched = keys < most ? keys : most;
+    const size_t v_stride = as_is ? args->v_stride : PV_NR;
+    for (size_t col = 0; col < args->head_dim; col += step) {
+        const size_t width = args->head_dim - col < step ? args->head_dim - col : step;
+        const float *v =
+            as_is ? (const float *)args->v + first * v_stride + col : block + col * slots(keys);
         for (size_t row = top, height = 0; row < bottom; row += height) {
             height = PV_ROWS(bottom - row, width);
             const size_t left = bottom - row - height;
-            if (col == 0 && PV_FETCH) {
-                gemm_prefetch(WIDEN_F32, left < PV_MR ? left : PV_MR, keys,
+            if (col == 0 && fetched > 0) {
+                gemm_prefetch(WIDEN_F32, left < PV_MR ? left : PV_MR, fetched,
                               p + (bottom - left - top) * p_stride, p_stride);
             }
-            add_tile(args, row, height, first, keys, width, p + (row - top) * p_stride, p_stride,
-                     block + col * slots(keys), o + col);
+            add_tile(args, row, height, first, keys, width, p + (row - top) * p_stride, p_stride, v,
+                     v_stride, fresh, o + col);
             if (GEMM_AHEAD_BYTES > 0) {
                 gemm_ahead_fetch(ahead);
             }
@@ -198,7 +231,7 @@ static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom,
 
 static void run_packed(const struct mha_pv_args *args, float *room) {
     const size_t deep = block_keys();
-    const size_t block = row_block(args->head_dim);
+    const size_t block = row_block();
     struct gemm_ahead ahead = gemm_ahead_opposite(
         PV_TYPE, args->first_row, args->rows, args->seq_kv, args->head_dim, args->v, args->v_stride,
         args->heads * gemm_tile_count(PV_MR, PV_NR, args->rows, args->head_dim));
@@ -207,16 +240,15 @@ static void run_packed(const struct mha_pv_args *args, float *room) {
         float *o = args->o + h * args->o_head_stride;
         for (size_t top = 0; top < args->rows; top += block) {
             const size_t bottom = args->rows - top < block ? args->rows : top + block;
-            for (size_t r = top; r < bottom; r++) {
-                for (size_t i = 0; i < args->head_dim; i++) {
-                    o[r * args->o_stride + i] = 0.0f;
-                }
-            }
-            const size_t begin = mha_row_span(&args->mask, args->first_row + top).begin;
+            const size_t begin =
+                mha_row_span(&args->mask, args->first_row + top).begin / deep * deep;
             const size_t end = mha_row_span(&args->mask, args->first_row + bottom - 1).end;
-            for (size_t first = begin / deep * deep; first < end; first += deep) {
-                add_block(args, top, bottom, first, keys_of_block(args->seq_kv - first), p, room, o,
-                          &ahead);
+            if (begin >= end) {
+                clear(bottom - top, args->head_dim, o + top * args->o_stride, args->o_stride);
+            }
+            for (size_t first = begin; first < end; first += deep) {
+                add_block(args, top, bottom, first, keys_of_block(args->seq_kv - first), p, room,
+                          first == begin, o, &ahead);
             }
         }
     }

@@ -15,14 +15,14 @@
 ///
 /// Algorithm: Dao et al. 2022 (arXiv:2205.14135), algorithm 1, with the sums divided once, at the
 /// end. K of a kv head is packed once, transposed and multiplied by scale * log2(e), and V as it
-/// is, both in panels of SDPA_NR columns. Exponentials are to base 2, whose reduction is exact. For
-/// a block of queries, blocks of keys pass one after the other: a product writes their scores into
-/// the workspace; each row takes its maximum, and where that exceeds the largest score so far
-/// scales down what it has summed (the online softmax of Milakov and Gimelshein 2018,
-/// arXiv:1805.02867); the scores become exponentials in place; a second product adds these times V
-/// to the row's sums, in the workspace too. Tiles of scores that no row sees are left out, and
-/// every row's products with V begin and end exactly at its visible keys: what it does not see is
-/// not read into its result, NaN or not.
+/// is, both in panels of SDPA_NR columns; V only where gemm_direct() does not take it. Exponentials
+/// are to base 2, whose reduction is exact. For a block of queries, blocks of keys pass one after
+/// the other: a product writes their scores into the workspace; each row takes its maximum, and
+/// where that exceeds the largest score so far scales down what it has summed (the online softmax
+/// of Milakov and Gimelshein 2018, arXiv:1805.02867); the scores become exponentials in place; a
+/// second product adds these times V to the row's sums, in the workspace too. Tiles of scores that
+/// no row sees are left out, and every row's products with V begin and end exactly at its visible
+/// keys: what it does not see is not read into its result, NaN or not.
 ///
 /// Few queries, as in decoding, are bound by reading K and V: these are then read once and where
 /// they are, the scores being dot products along head_dim.
@@ -144,13 +144,20 @@ static size_t workspace_bytes(const struct mha_shape *shape) {
            sizeof(float);
 }
 
+/// Tells whether tiles take V as it is.
+static inline bool direct(const struct mha_sdpa_args *args) {
+    return gemm_direct(SDPA_TYPE, args->v, args->v_stride, args->head_dim);
+}
+
 static void pack(const struct mha_sdpa_args *args, void *packed) {
     float *const k = packed;
     float *const v = k + gemm_packed_count(SDPA_DEPTH(args->head_dim), args->seq_kv, SDPA_NR);
     const float scale = args->scale * SDPA_LOG2_E;
     if (SDPA_TYPE == WIDEN_F32) {
         SDPA_PACK_KEYS(args->k, args->k_stride, args->seq_kv, args->head_dim, scale, k);
-        SDPA_PACK(args->v, args->v_stride, args->head_dim, args->seq_kv, v);
+        if (!direct(args)) {
+            SDPA_PACK(args->v, args->v_stride, args->head_dim, args->seq_kv, v);
+        }
         return;
     }
     gemm_pack_transposed_narrow(SDPA_PREPARE, SDPA_PACK_KEYS, SDPA_NR, SDPA_TYPE, args->k,
@@ -330,29 +337,33 @@ static struct mha_span seen_by_any(const struct block *b) {
 // --- packed ------------------------------------------------------------------------------------
 
 /// Scores of the block's queries against keys [first, first + keys); tiles that nobody sees are
-/// left as they are.
+/// left as they are. Where a mask leaves the last columns of a panel unseen, a tile is as tall as
+/// it can be for the columns that its rows see.
 static void packed_scores(const struct block *b, size_t first, size_t keys) {
     const size_t depth = SDPA_DEPTH(b->args->head_dim);
     const float *const k = b->args->packed;
     for (size_t panel = 0; panel < keys; panel += SDPA_NR) {
         const size_t from = first + panel, to = from + SDPA_NR;
         for (size_t r = 0, height = 0; r < b->count; r += height) {
-            height = SDPA_ROWS(b->count - r, SDPA_NR);
+            size_t cols = 0;
+            do {
+                cols += LANES;
+                height = SDPA_ROWS(b->count - r, cols);
+            } while (cols < SDPA_NR && b->query[r + height - 1].span.end > from + cols);
             if (b->query[r].span.begin < to && b->query[r + height - 1].span.end > from) {
-                SDPA_SCORE_TILE(height, SDPA_NR, depth, b->query[r].q, b->q_stride,
-                                k + from * depth, false, b->s + r * b->s_stride + panel,
-                                b->s_stride);
+                SDPA_SCORE_TILE(height, cols, depth, b->query[r].q, b->q_stride, k + from * depth,
+                                SDPA_NR, false, b->s + r * b->s_stride + panel, b->s_stride);
             }
         }
     }
 }
 
 /// Adds weights [from, to) of the block of keys, times their values, to the sums of query r. `v` is
-/// one panel of values, from the block's first key on.
+/// `cols` columns of values, from the block's first key on.
 static inline void add_values(const struct block *b, size_t r, size_t col, size_t cols,
-                              const float *v, size_t from, size_t to) {
+                              const float *v, size_t v_stride, size_t from, size_t to) {
     if (from < to) {
-        SDPA_TILE_ROW(cols, to - from, b->s + r * b->s_stride + from, v + from * SDPA_NR,
+        SDPA_TILE_ROW(cols, to - from, b->s + r * b->s_stride + from, v + from * v_stride, v_stride,
                       b->sums + r * b->width + col);
     }
 }
@@ -362,10 +373,14 @@ static void packed_values(const struct block *b, size_t first, size_t keys) {
     const float *const values =
         (const float *)args->packed +
         gemm_packed_count(SDPA_DEPTH(args->head_dim), args->seq_kv, SDPA_NR);
-    for (size_t col = 0; col < b->width; col += SDPA_NR) {
-        const float *const v = values + col * args->seq_kv + first * SDPA_NR;
+    const bool as_is = direct(args);
+    const size_t step = as_is ? gemm_direct_width(args->head_dim, SDPA_NR) : SDPA_NR;
+    const size_t v_stride = as_is ? args->v_stride : SDPA_NR;
+    for (size_t col = 0; col < args->head_dim; col += step) {
+        const float *const v = as_is ? (const float *)args->v + first * v_stride + col
+                                     : values + col * args->seq_kv + first * SDPA_NR;
         const size_t left = (args->head_dim - col + LANES - 1) / LANES * LANES;
-        const size_t cols = sdpa_min(left, SDPA_NR);
+        const size_t cols = sdpa_min(left, step);
         for (size_t r = 0, height = 0; r < b->count; r += height) {
             height = SDPA_ROWS(b->count - r, cols);
             const struct mha_span low = span_within(b->query[r].span, first, keys);
@@ -376,17 +391,19 @@ static void packed_values(const struct block *b, size_t first, size_t keys) {
             if (low.begin != from || high.end != to) {
                 for (size_t i = r; i < r + height; i++) {
                     const struct mha_span span = span_within(b->query[i].span, first, keys);
-                    add_values(b, i, col, cols, v, span.begin, sdpa_min(span.end, from));
+                    add_values(b, i, col, cols, v, v_stride, span.begin, sdpa_min(span.end, from));
                 }
             }
             if (from < to) {
                 SDPA_TILE(height, cols, to - from, b->s + r * b->s_stride + from, b->s_stride,
-                          v + from * SDPA_NR, true, b->sums + r * b->width + col, b->width);
+                          v + from * v_stride, v_stride, true, b->sums + r * b->width + col,
+                          b->width);
             }
             if (low.begin != from || high.end != to) {
                 for (size_t i = r; i < r + height; i++) {
                     const struct mha_span span = span_within(b->query[i].span, first, keys);
-                    add_values(b, i, col, cols, v, span.begin > to ? span.begin : to, span.end);
+                    add_values(b, i, col, cols, v, v_stride, span.begin > to ? span.begin : to,
+                               span.end);
                 }
             }
         }

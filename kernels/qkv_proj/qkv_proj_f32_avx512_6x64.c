@@ -1,4 +1,4 @@
-/// out_proj at the AVX-512 level: w packed in panels of 32 columns, register tile 12 x 32.
+/// qkv_proj at the AVX-512 level: w packed in panels of 64 columns, register tile 6 x 64.
 ///
 /// Algorithm, error bound and tails: proj_packed.inl; registers: gemm_avx512.h.
 #include "gemm_avx512.h"
@@ -10,15 +10,15 @@
 #define PROJ_PACK gemm_avx512_pack
 #include "proj_packed.inl"
 
-const struct mha_kernel out_proj_f32_avx512_12x32 = {
-    .name = "out_proj_f32_avx512_12x32",
-    .op = "out_proj",
+const struct mha_kernel qkv_proj_f32_avx512_6x64 = {
+    .name = "qkv_proj_f32_avx512_6x64",
+    .op = "qkv_proj",
     .dtype = "f32",
     .isa = "avx512",
-    .tag = "12x32",
-    .summary = "packed w, register tile 12 x 32",
-    .run = {.out_proj = run},
-    .pack = {.out_proj = pack},
+    .tag = "6x64",
+    .summary = "packed w, register tile 6 x 64",
+    .run = {.qkv_proj = run},
+    .pack = {.qkv_proj = pack},
     .packed_bytes = packed_bytes,
     .row_multiple = PROJ_MR,
     .step = PROJ_NR,

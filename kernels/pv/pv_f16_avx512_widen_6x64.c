@@ -1,4 +1,4 @@
-/// pv of bf16 at the AVX-512 level: V packed in panels of 32 columns, register tile 12 x 32.
+/// pv of f16 at the AVX-512 level: V packed in panels of 64 columns, register tile 6 x 64.
 ///
 /// Algorithm, error bound and tails: pv_packed.inl; registers: gemm_avx512.h.
 /// Widening: widen_avx512.h.
@@ -12,16 +12,16 @@
 #define PV_PACK gemm_avx512_pack
 #define PV_ROW gemm_avx512_row
 #define PV_WIDEN widen_avx512_rows
-#define PV_TYPE WIDEN_BF16
+#define PV_TYPE WIDEN_F16
 #include "pv_packed.inl"
 
-const struct mha_kernel pv_bf16_avx512_widen_12x32 = {
-    .name = "pv_bf16_avx512_widen_12x32",
+const struct mha_kernel pv_f16_avx512_widen_6x64 = {
+    .name = "pv_f16_avx512_widen_6x64",
     .op = "pv",
-    .dtype = "bf16",
+    .dtype = "f16",
     .isa = "avx512",
-    .tag = "widen_12x32",
-    .summary = "widened, packed V, register tile 12 x 32; V as it is for one query",
+    .tag = "widen_6x64",
+    .summary = "widened, packed V, register tile 6 x 64; V as it is for one query",
     .run = {.pv = run},
     .pack = {.pv = pack},
     .workspace_bytes = workspace_bytes,

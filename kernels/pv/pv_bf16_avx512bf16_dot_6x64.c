@@ -1,5 +1,5 @@
-/// pv of bf16 by vdpbf16ps: V packed in panels of 32 columns, pairs of keys side by side, register
-/// tile 12 x 32 (24 accumulators of 16 lanes).
+/// pv of bf16 by vdpbf16ps: V packed in panels of 64 columns, pairs of keys side by side, register
+/// tile 6 x 64 (24 accumulators of 16 lanes).
 ///
 /// Algorithm and tails: pv_packed.inl, with pairs of keys in place of widened elements; where a
 /// mask parts a pair, its visible key is added alone, so that the masked one is in no product. With
@@ -25,13 +25,13 @@
 #define PV_SINGLE gemm_avx512bf16_single
 #include "pv_packed.inl"
 
-const struct mha_kernel pv_bf16_avx512bf16_dot_12x32 = {
-    .name = "pv_bf16_avx512bf16_dot_12x32",
+const struct mha_kernel pv_bf16_avx512bf16_dot_6x64 = {
+    .name = "pv_bf16_avx512bf16_dot_6x64",
     .op = "pv",
     .dtype = "bf16",
     .isa = "avx512bf16",
-    .tag = "dot_12x32",
-    .summary = "vdpbf16ps, packed V, register tile 12 x 32; V as it is for one query",
+    .tag = "dot_6x64",
+    .summary = "vdpbf16ps, packed V, register tile 6 x 64; V as it is for one query",
     .run = {.pv = run},
     .pack = {.pv = pack},
     .workspace_bytes = workspace_bytes,

@@ -1,5 +1,5 @@
-/// qk of bf16 by vdpbf16ps: K packed in panels of 32 keys, pairs of head_dim side by side, register
-/// tile 12 x 32 (24 accumulators of 16 lanes).
+/// qk of bf16 by vdpbf16ps: K packed in panels of 64 keys, pairs of head_dim side by side, register
+/// tile 6 x 64 (24 accumulators of 16 lanes).
 ///
 /// Algorithm and tails: qk_packed.inl, with pairs in place of widened elements and scale as a
 /// product at the end of each sum; with one query K is widened. Registers: gemm_avx512bf16.h.
@@ -21,13 +21,13 @@
 #define QK_PREPARE gemm_avx512bf16_pair_rows
 #include "qk_packed.inl"
 
-const struct mha_kernel qk_bf16_avx512bf16_dot_12x32 = {
-    .name = "qk_bf16_avx512bf16_dot_12x32",
+const struct mha_kernel qk_bf16_avx512bf16_dot_6x64 = {
+    .name = "qk_bf16_avx512bf16_dot_6x64",
     .op = "qk",
     .dtype = "bf16",
     .isa = "avx512bf16",
-    .tag = "dot_12x32",
-    .summary = "vdpbf16ps, packed K, register tile 12 x 32; K as it is for one query",
+    .tag = "dot_6x64",
+    .summary = "vdpbf16ps, packed K, register tile 6 x 64; K as it is for one query",
     .run = {.qk = run},
     .pack = {.qk = pack},
     .workspace_bytes = workspace_bytes,

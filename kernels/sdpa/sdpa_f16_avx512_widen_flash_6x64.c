@@ -1,5 +1,5 @@
-/// sdpa of f16 at the AVX-512 level: blocks of 96 queries by 256 keys, both products by the
-/// register tile 12 x 32, exp2 by a table of 32 and a quadratic (1.73 ULP).
+/// sdpa of f16 at the AVX-512 level: blocks of 48 queries by 512 keys, both products by the
+/// register tile 6 x 64, exp2 by a table of 32 and a quadratic (1.73 ULP).
 ///
 /// Algorithm, error bound and tails: sdpa_blocked.inl; registers: gemm_avx512.h for the products,
 /// 13 of 32 in the loop of the exponentials. Widening: widen_avx512.h.
@@ -8,13 +8,13 @@
 #define SDPA_TYPE WIDEN_F16
 #include "sdpa/sdpa_blocked.inl"
 
-const struct mha_kernel sdpa_f16_avx512_widen_flash_12x32 = {
-    .name = "sdpa_f16_avx512_widen_flash_12x32",
+const struct mha_kernel sdpa_f16_avx512_widen_flash_6x64 = {
+    .name = "sdpa_f16_avx512_widen_flash_6x64",
     .op = "sdpa",
     .dtype = "f16",
     .isa = "avx512",
-    .tag = "widen_flash_12x32",
-    .summary = "widened, online softmax over blocks of 48 x 512, register tile 12 x 32",
+    .tag = "widen_flash_6x64",
+    .summary = "widened, online softmax over blocks of 48 x 512, register tile 6 x 64",
     .run = {.sdpa = run},
     .pack = {.sdpa = pack},
     .workspace_bytes = workspace_bytes,

@@ -1,4 +1,4 @@
-/// qk of bf16 at the AVX-512 level: K packed in panels of 32 keys, register tile 12 x 32 (24
+/// qk of f16 at the AVX-512 level: K packed in panels of 64 keys, register tile 6 x 64 (24
 /// accumulators of 16 lanes).
 ///
 /// Algorithm, error bound and tails: qk_packed.inl; registers: gemm_avx512.h.
@@ -12,16 +12,16 @@
 #define QK_NR GEMM_AVX512_NR
 #define QK_PACK_TRANSPOSED gemm_avx512_pack_transposed
 #define QK_WIDEN widen_avx512_rows
-#define QK_TYPE WIDEN_BF16
+#define QK_TYPE WIDEN_F16
 #include "qk_packed.inl"
 
-const struct mha_kernel qk_bf16_avx512_widen_12x32 = {
-    .name = "qk_bf16_avx512_widen_12x32",
+const struct mha_kernel qk_f16_avx512_widen_6x64 = {
+    .name = "qk_f16_avx512_widen_6x64",
     .op = "qk",
-    .dtype = "bf16",
+    .dtype = "f16",
     .isa = "avx512",
-    .tag = "widen_12x32",
-    .summary = "widened, packed K, register tile 12 x 32; K as it is for one query",
+    .tag = "widen_6x64",
+    .summary = "widened, packed K, register tile 6 x 64; K as it is for one query",
     .run = {.qk = run},
     .pack = {.qk = pack},
     .workspace_bytes = workspace_bytes,

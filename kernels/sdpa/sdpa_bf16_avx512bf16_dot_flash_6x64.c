@@ -1,9 +1,9 @@
-/// sdpa of bf16 with scores by vdpbf16ps: blocks of 96 queries by 256 keys, register tile 12 x 32
+/// sdpa of bf16 with scores by vdpbf16ps: blocks of 48 queries by 512 keys, register tile 6 x 64
 /// (24 accumulators of 16 lanes) in both products, exp2 by a table of 32 and a quadratic (1.73
 /// ULP).
 ///
 /// Algorithm and tails: sdpa_blocked.inl. For the first product, Q and K are pairs of head_dim and
-/// scale * log2(e) is a product at the end of each sum, as in qk_bf16_avx512bf16_dot_12x32. The
+/// scale * log2(e) is a product at the end of each sum, as in qk_bf16_avx512bf16_dot_6x64. The
 /// second one is of floats, the weights and the widened V: weights rounded to bf16 are off by 2^-9,
 /// which the bound has no room for. At most two thirds of vdpbf16ps's peak can therefore be
 /// reached, where it has twice the multiply-adds of vfmadd. Few queries: K and V are read where
@@ -25,13 +25,13 @@
 #define SDPA_SCORE_TILE gemm_avx512bf16_scaled_tile
 #include "sdpa/sdpa_blocked.inl"
 
-const struct mha_kernel sdpa_bf16_avx512bf16_dot_flash_12x32 = {
-    .name = "sdpa_bf16_avx512bf16_dot_flash_12x32",
+const struct mha_kernel sdpa_bf16_avx512bf16_dot_flash_6x64 = {
+    .name = "sdpa_bf16_avx512bf16_dot_flash_6x64",
     .op = "sdpa",
     .dtype = "bf16",
     .isa = "avx512bf16",
-    .tag = "dot_flash_12x32",
-    .summary = "vdpbf16ps for the scores, online softmax over blocks of 48 x 512, tile 12 x 32",
+    .tag = "dot_flash_6x64",
+    .summary = "vdpbf16ps for the scores, online softmax over blocks of 48 x 512, tile 6 x 64",
     .run = {.sdpa = run},
     .pack = {.sdpa = pack},
     .workspace_bytes = workspace_bytes,

@@ -1,4 +1,4 @@
-/// qk at the AVX-512 level: K packed in panels of 32 keys, register tile 12 x 32 (24 accumulators
+/// qk at the AVX-512 level: K packed in panels of 64 keys, register tile 6 x 64 (24 accumulators
 /// of 16 lanes).
 ///
 /// Algorithm, error bound and tails: qk_packed.inl; registers: gemm_avx512.h.
@@ -14,13 +14,13 @@
 #define QK_TYPE WIDEN_F32
 #include "qk_packed.inl"
 
-const struct mha_kernel qk_f32_avx512_12x32 = {
-    .name = "qk_f32_avx512_12x32",
+const struct mha_kernel qk_f32_avx512_6x64 = {
+    .name = "qk_f32_avx512_6x64",
     .op = "qk",
     .dtype = "f32",
     .isa = "avx512",
-    .tag = "12x32",
-    .summary = "packed K, register tile 12 x 32; K as it is for one query",
+    .tag = "6x64",
+    .summary = "packed K, register tile 6 x 64; K as it is for one query",
     .run = {.qk = run},
     .pack = {.qk = pack},
     .workspace_bytes = workspace_bytes,

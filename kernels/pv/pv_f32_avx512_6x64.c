@@ -1,12 +1,12 @@
-/// pv at the AVX-512 level: V packed in panels of 32 columns, register tile 12 x 32.
+/// pv at the AVX-512 level: V packed in panels of 64 columns, register tile 6 x 64.
 ///
 /// Algorithm, error bound and tails: pv_packed.inl; registers: gemm_avx512.h.
 #include "gemm_avx512.h"
 
 #define PV_TILE gemm_avx512_tile
-// Hundreds of lines at once delay the panel: fetching them costs 3 to 9 %, at head_dim 40 and 64
-// most.
-#define PV_FETCH false
+// The first two lines: hundreds at once delay the panel, fetching whole rows costs 3 to 9 %, at
+// head_dim 40 and 64 most.
+#define PV_FETCH_KEYS 32
 #define PV_TILE_ROW gemm_avx512_tile_row
 #define PV_ROWS gemm_avx512_rows
 #define PV_MR GEMM_AVX512_MR
@@ -17,13 +17,13 @@
 #define PV_TYPE WIDEN_F32
 #include "pv_packed.inl"
 
-const struct mha_kernel pv_f32_avx512_12x32 = {
-    .name = "pv_f32_avx512_12x32",
+const struct mha_kernel pv_f32_avx512_6x64 = {
+    .name = "pv_f32_avx512_6x64",
     .op = "pv",
     .dtype = "f32",
     .isa = "avx512",
-    .tag = "12x32",
-    .summary = "packed V, register tile 12 x 32; V as it is for one query",
+    .tag = "6x64",
+    .summary = "packed V, register tile 6 x 64; V as it is for one query",
     .run = {.pv = run},
     .pack = {.pv = pack},
     .workspace_bytes = workspace_bytes,
