@@ -19,7 +19,7 @@
 // stay in L1 for all panels. Short panels go two and three at a time, so that what a row of C gets
 // is longer.
 #define GEMM_PANEL_BYTES ((size_t)131072)
-#define GEMM_PANEL_GROUP_BYTES 16384u
+#define GEMM_PANEL_GROUP_BYTES 32768u
 #define GEMM_ROW_BLOCK_BYTES 16384u
 // Q, K and V of the next head, up to 768 KiB, beside those of this one, packed, in 2 MiB of L2.
 #define GEMM_AHEAD_BYTES ((size_t)262144)
@@ -34,8 +34,14 @@ enum {
     GEMM_AVX512_NR = 64,
     GEMM_AVX512_VECTORS = GEMM_AVX512_NR / 16,
     GEMM_AVX512_ACCUMULATORS = GEMM_AVX512_MR * GEMM_AVX512_VECTORS,
-    GEMM_AVX512_AHEAD = 12,  ///< Steps that a panel is fetched ahead: some 144 cycles, ten of L2's.
 };
+
+/// Steps that a tile fetches rows of B ahead of itself, 0 unless the includer says otherwise: worth
+/// it where panels come from L2 and a few rows pass them (a step takes 12 cycles). Where panels
+/// stay near, its loads only take the place of others.
+#ifndef GEMM_AVX512_AHEAD
+#define GEMM_AVX512_AHEAD 0
+#endif
 
 /// What a step of a tile multiplies: floats, or pairs of bf16 (gemm_avx512bf16.h), with a last row
 /// of the panel that holds factors of the sums.
@@ -115,12 +121,12 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
         }
     }
     const size_t products = step == GEMM_AVX512_SCALED_PAIRS ? depth - 1 : depth;
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (size_t p = 0; p < products; p++) {
         const float *row = b + p * b_stride;
         gemm_avx512_load(vectors, masked, mask, row, x);
 #pragma GCC unroll 4
-        for (size_t v = 0; v < vectors; v++) {
+        for (size_t v = 0; v < vectors && GEMM_AVX512_AHEAD > 0; v++) {
             _mm_prefetch((const char *)(row + GEMM_AVX512_AHEAD * b_stride + v * 16), _MM_HINT_T0);
         }
 #pragma GCC unroll 24
