@@ -34,6 +34,7 @@ enum {
     GEMM_AVX512_NR = 64,
     GEMM_AVX512_VECTORS = GEMM_AVX512_NR / 16,
     GEMM_AVX512_ACCUMULATORS = GEMM_AVX512_MR * GEMM_AVX512_VECTORS,
+    GEMM_AVX512_TALLEST = GEMM_AVX512_ACCUMULATORS,  ///< Rows: whole tiles of every height.
 };
 
 /// Steps that a tile fetches rows of B ahead of itself, 0 unless the includer says otherwise: worth

@@ -26,6 +26,6 @@ const struct mha_kernel pv_f16_avx512_widen_6x64 = {
     .pack = {.pv = pack},
     .workspace_bytes = workspace_bytes,
     .packed_bytes = packed_bytes,
-    .row_multiple = PV_MR,
+    .row_multiple = GEMM_AVX512_TALLEST,
     .step = PV_NR,
 };

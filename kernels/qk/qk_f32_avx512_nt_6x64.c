@@ -29,6 +29,6 @@ const struct mha_kernel qk_f32_avx512_nt_6x64 = {
     .pack = {.qk = pack},
     .workspace_bytes = workspace_bytes,
     .packed_bytes = packed_bytes,
-    .row_multiple = QK_MR,
+    .row_multiple = GEMM_AVX512_TALLEST,
     .step = QK_NR,
 };

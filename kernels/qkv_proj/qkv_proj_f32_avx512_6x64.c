@@ -22,6 +22,6 @@ const struct mha_kernel qkv_proj_f32_avx512_6x64 = {
     .run = {.qkv_proj = run},
     .pack = {.qkv_proj = pack},
     .packed_bytes = packed_bytes,
-    .row_multiple = PROJ_MR,
+    .row_multiple = GEMM_AVX512_TALLEST,
     .step = PROJ_NR,
 };

@@ -36,6 +36,6 @@ const struct mha_kernel sdpa_bf16_avx512bf16_dot_flash_6x64 = {
     .pack = {.sdpa = pack},
     .workspace_bytes = workspace_bytes,
     .packed_bytes = packed_bytes,
-    .row_multiple = SDPA_MR,
+    .row_multiple = GEMM_AVX512_TALLEST,
     .step = SDPA_NR,
 };

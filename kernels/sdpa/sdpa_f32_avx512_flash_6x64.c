@@ -19,6 +19,6 @@ const struct mha_kernel sdpa_f32_avx512_flash_6x64 = {
     .pack = {.sdpa = pack},
     .workspace_bytes = workspace_bytes,
     .packed_bytes = packed_bytes,
-    .row_multiple = SDPA_MR,
+    .row_multiple = GEMM_AVX512_TALLEST,
     .step = SDPA_NR,
 };
