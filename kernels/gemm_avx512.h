@@ -83,12 +83,21 @@ static inline size_t gemm_avx512_rows(size_t left, size_t cols) {
     return gemm_tile_rows(left, GEMM_AVX512_MR);
 }
 
+/// Unrolls the loop that follows. Not for clang's address sanitizer, which then takes a minute for
+/// a tile and its checks.
+#if defined(MHA_SANITIZE_address) && defined(__clang__)
+#define GEMM_AVX512_UNROLL(times)
+#else
+#define GEMM_AVX512_PRAGMA(text) _Pragma(#text)
+#define GEMM_AVX512_UNROLL(times) GEMM_AVX512_PRAGMA(GCC unroll times)
+#endif
+
 /// Loads a row of B: of a tile that may be wider than what is left of it, under masks.
 __attribute__((always_inline)) static inline void gemm_avx512_load(const size_t vectors,
                                                                    const bool masked,
                                                                    const __mmask16 mask[4],
                                                                    const float *row, __m512 b[4]) {
-#pragma GCC unroll 4
+    GEMM_AVX512_UNROLL(4)
     for (size_t v = 0; v < vectors; v++) {
         b[v] = masked ? _mm512_maskz_loadu_ps(mask[v], row + v * 16) : _mm512_load_ps(row + v * 16);
     }
@@ -106,14 +115,14 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
     __mmask16 mask[4];
     __m512 sum[GEMM_AVX512_ACCUMULATORS];
     __m512 x[4];
-#pragma GCC unroll 4
+    GEMM_AVX512_UNROLL(4)
     for (size_t v = 0; v < vectors; v++) {
         const size_t left = cols > v * 16 ? cols - v * 16 : 0;
         mask[v] = vec_avx512_mask(left < 16 ? left : 16);
     }
-#pragma GCC unroll 24
+    GEMM_AVX512_UNROLL(24)
     for (size_t r = 0; r < rows; r++) {
-#pragma GCC unroll 4
+        GEMM_AVX512_UNROLL(4)
         for (size_t v = 0; v < vectors; v++) {
             sum[r * vectors + v] = _mm512_setzero_ps();
             if (add && cols > v * 16) {
@@ -122,18 +131,18 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
         }
     }
     const size_t products = step == GEMM_AVX512_SCALED_PAIRS ? depth - 1 : depth;
-#pragma GCC unroll 4
+    GEMM_AVX512_UNROLL(4)
     for (size_t p = 0; p < products; p++) {
         const float *row = b + p * b_stride;
         gemm_avx512_load(vectors, masked, mask, row, x);
-#pragma GCC unroll 4
+        GEMM_AVX512_UNROLL(4)
         for (size_t v = 0; v < vectors && GEMM_AVX512_AHEAD > 0; v++) {
             _mm_prefetch((const char *)(row + GEMM_AVX512_AHEAD * b_stride + v * 16), _MM_HINT_T0);
         }
-#pragma GCC unroll 24
+        GEMM_AVX512_UNROLL(24)
         for (size_t r = 0; r < rows; r++) {
             const __m512 y = _mm512_set1_ps(a[r * a_stride + p]);
-#pragma GCC unroll 4
+            GEMM_AVX512_UNROLL(4)
             for (size_t v = 0; v < vectors; v++) {
                 sum[r * vectors + v] = gemm_avx512_multiply(step, y, x[v], sum[r * vectors + v]);
                 GEMM_AVX512_IN_ORDER(sum[r * vectors + v]);
@@ -142,17 +151,17 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
     }
     if (step == GEMM_AVX512_SCALED_PAIRS) {
         gemm_avx512_load(vectors, masked, mask, b + products * b_stride, x);
-#pragma GCC unroll 24
+        GEMM_AVX512_UNROLL(24)
         for (size_t r = 0; r < rows; r++) {
-#pragma GCC unroll 4
+            GEMM_AVX512_UNROLL(4)
             for (size_t v = 0; v < vectors; v++) {
                 sum[r * vectors + v] = _mm512_mul_ps(sum[r * vectors + v], x[v]);
             }
         }
     }
-#pragma GCC unroll 24
+    GEMM_AVX512_UNROLL(24)
     for (size_t r = 0; r < rows; r++) {
-#pragma GCC unroll 4
+        GEMM_AVX512_UNROLL(4)
         for (size_t v = 0; v < vectors; v++) {
             if (lines) {
                 _mm512_stream_ps(c + r * c_stride + v * 16, sum[r * vectors + v]);
