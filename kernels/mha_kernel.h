@@ -470,9 +470,9 @@ struct mha_kernel {
     uint32_t flags;  ///< Of enum mha_kernel_flags.
     uint32_t flops_per_step;  ///< peak only: floating-point operations of one step.
     /// softmax only, optional: the exponential that run() uses, so that it can be checked on its
-    /// own: y[i] = exp(x[i]) for i < count, x[i] in [-inf, 0] or NaN. Any count and alignment; y
-    /// does not overlap x. exp(-inf) is exactly 0, exp(NaN) is NaN, results below 2^-126 may be
-    /// flushed.
+    /// own (a power of 2 at x[i] log2 e in more than one float): y[i] = exp(x[i]) for i < count,
+    /// x[i] in [-inf, 0] or NaN. Any count and alignment; y does not overlap x. exp(-inf) is
+    /// exactly 0, exp(NaN) is NaN, results below 2^-126 may be flushed.
     void (*exp_f32)(size_t count, const float *x, float *y);
 };
 

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vec.h"
+
 /// Makes the mask of the first `n` of 8 lanes, for vmaskmov; 0 <= n <= 8. Masked lanes are not
 /// accessed, so that a tail never reads or writes past its end.
 static inline __m256i vec_avx2_mask(size_t n) {
@@ -37,65 +39,44 @@ static inline float vec_avx2_reduce_add(__m256 v) {
     return _mm_cvtss_f32(m);
 }
 
-/// Gets 2^(k/8), k being the integer in the low bits of t.
-static inline __m256 vec_avx2_power(__m256 t) {
+/// Computes 2^d, or 2^(d + *below) with `below` smaller than a rounding of d, for d <= 1, -inf
+/// (exactly 0) or NaN (NaN). `below` is a constant NULL, or is not, where this is inlined.
+__attribute__((always_inline)) static inline __m256 vec_avx2_power(__m256 d, const __m256 *below) {
     // Entry j: the bits of 2^(j/8), less what the low 3 bits of k << 20 will add to the mantissa.
     const __m256i table = _mm256_setr_epi32(0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7,
                                             0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7);
-    const __m256i bits = _mm256_castps_si256(t);
-    return _mm256_castsi256_ps(
-        _mm256_add_epi32(_mm256_permutevar8x32_epi32(table, bits), _mm256_slli_epi32(bits, 20)));
-}
-
-/// Computes exp(d) for d <= 0, -inf (exactly 0) or NaN (NaN). Error <= 1.14 ULP where the
-/// result is normal, less than 2^-126 in absolute terms below (every f32 was tried against double);
-/// 0 at and below -127 ln 2.
-///
-/// d = k * ln2/8 + r with |r| <= ln2/16, so exp(d) = 2^(k/8) * exp(r). 2^(k/8) comes from a table
-/// of 8 and an integer add to the exponent; exp(r) is a cubic. One permute in place of two more
-/// terms of a polynomial takes load off the FMA units, which limit this function.
-static inline __m256 vec_avx2_exp(__m256 d) {
-    // 1.5 * 2^23: adding it leaves k, rounded to nearest, in the low bits of the sum.
-    const __m256 magic = _mm256_set1_ps(0x1.8p+23f);
-    const __m256 units = _mm256_set1_ps(0x1.715476p+3f);  // 8 / ln 2
-    // ln2/8 in two parts, good to 2^-56 together. The product of an FMA is exact, so that r is only
-    // off by its own rounding.
-    const __m256 unit_hi = _mm256_set1_ps(0x1.62e430p-4f);
-    const __m256 unit_lo = _mm256_set1_ps(-0x1.05c610p-32f);
-    // exp(r) ~ 1 + r + c2 r^2 + c3 r^3, minimax in the relative error (Remez): 0.43 * 2^-24.
-    const __m256 c2 = _mm256_set1_ps(0x1.000876p-1f);
-    const __m256 c3 = _mm256_set1_ps(0x1.555656p-3f);
-    // -127 ln 2: there the bits of the scale are all zero. vmaxps gives its second operand when
-    // either is NaN.
-    const __m256 x = _mm256_max_ps(_mm256_set1_ps(-0x1.601e68p+6f), d);
-
-    const __m256 t = _mm256_fmadd_ps(x, units, magic);
-    const __m256 k = _mm256_sub_ps(t, magic);
-    const __m256 scale = vec_avx2_power(t);
-    const __m256 r = _mm256_fnmadd_ps(k, unit_lo, _mm256_fnmadd_ps(k, unit_hi, x));
-    const __m256 q = _mm256_fmadd_ps(c3, r, c2);
-    const __m256 w = _mm256_fmadd_ps(_mm256_mul_ps(r, r), q, r);
-    return _mm256_fmadd_ps(scale, w, scale);
-}
-
-/// Computes 2^d for d <= 0, -inf (exactly 0) or NaN (NaN). Error <= 1.14 ULP where the result is
-/// normal, less than 2^-126 in absolute terms below (every f32 was tried against double); 0 at and
-/// below -127. As vec_avx2_exp(), but the reduction is exact and takes no multiplication.
-static inline __m256 vec_avx2_exp2(__m256 d) {
-    // 1.5 * 2^20: adding it leaves 8 d, rounded to nearest, in the low bits of the sum.
+    // 1.5 * 2^20: adding it leaves k, 8 d rounded to nearest, in the low bits of the sum.
     const __m256 magic = _mm256_set1_ps(0x1.8p+20f);
-    // The cubic of vec_avx2_exp() in r ln 2.
+    // 2^r ~ 1 + c1 r + c2 r^2 + c3 r^3, minimax in the relative error (Remez): 0.43 * 2^-24.
     const __m256 c1 = _mm256_set1_ps(0x1.62e430p-1f);
     const __m256 c2 = _mm256_set1_ps(0x1.ec0c22p-3f);
     const __m256 c3 = _mm256_set1_ps(0x1.c6b1e4p-5f);
-    // vmaxps gives its second operand when either is NaN.
+    // At -127 the bits of the scale are all zero. vmaxps gives its second operand when either is
+    // NaN.
     const __m256 x = _mm256_max_ps(_mm256_set1_ps(-127.0f), d);
 
     const __m256 t = _mm256_add_ps(x, magic);
-    const __m256 scale = vec_avx2_power(t);
-    const __m256 r = _mm256_sub_ps(x, _mm256_sub_ps(t, magic));
+    const __m256i bits = _mm256_castps_si256(t);
+    const __m256 scale = _mm256_castsi256_ps(
+        _mm256_add_epi32(_mm256_permutevar8x32_epi32(table, bits), _mm256_slli_epi32(bits, 20)));
+    __m256 r = _mm256_sub_ps(x, _mm256_sub_ps(t, magic));
+    if (below) {
+        r = _mm256_add_ps(r, *below);
+    }
     const __m256 w = _mm256_mul_ps(_mm256_fmadd_ps(_mm256_fmadd_ps(c3, r, c2), r, c1), r);
     return _mm256_fmadd_ps(scale, w, scale);
+}
+
+/// Computes 2^d for d <= 1, -inf (exactly 0) or NaN (NaN). Error <= 1.14 ULP where the result is
+/// normal, less than 2^-126 in absolute terms below (every f32 was tried against double); 0 at and
+/// below -127.
+///
+/// d = k/8 + r with k an integer and |r| <= 1/16, so 2^d = 2^(k/8) * 2^r. 2^(k/8) comes from a
+/// table of 8 and an integer add to the exponent (the method of P. T. P. Tang, ACM TOMS 15(2),
+/// 1989, pp. 144-157); 2^r is a cubic. One permute in place of two more terms of a polynomial takes
+/// load off the FMA units, which limit this function.
+static inline __m256 vec_avx2_exp2(__m256 d) {
+    return vec_avx2_power(d, NULL);
 }
 
 #endif

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vec.h"
+
 /// Loads the first `n` < 4 floats and sets the other lanes to `fill`; reads nothing past them.
 static inline float32x4_t vec_neon_load_tail(const float *p, size_t n, float fill) {
     float32x4_t v = vdupq_n_f32(fill);
@@ -34,48 +36,14 @@ static inline void vec_neon_store_tail(float *p, float32x4_t v, size_t n) {
     }
 }
 
-/// Computes exp(d) for d <= 0, -inf (exactly 0) or NaN (NaN). Error <= 2.00 ULP (every f32 was
-/// tried against double, in a model whose bits equal those of this code); 0 where exp(d) < 2^-126.
-///
-/// d = n * ln2 + r with |r| <= ln2/2, so exp(d) = 2^n * exp(r); exp(r) is a polynomial of degree 5.
-/// A table, as on x86, does not pay: NEON looks bytes up, not floats.
-static inline float32x4_t vec_neon_exp(float32x4_t d) {
+/// Computes 2^d, or 2^(d + *below) with `below` smaller than a rounding of d, for d <= 1, -inf
+/// (exactly 0) or NaN (NaN). `below` is a constant NULL, or is not, where this is inlined.
+__attribute__((always_inline)) static inline float32x4_t vec_neon_power(float32x4_t d,
+                                                                        const float32x4_t *below) {
     // 1.5 * 2^23 + 127: adding it leaves n + 127, rounded to nearest, in the low bits of the sum; a
     // shift then makes the bits of 2^n of it.
     const float32x4_t magic = vdupq_n_f32(0x1.8000fep+23f);
-    const float32x4_t units = vdupq_n_f32(0x1.715476p+0f);  // 1 / ln 2
-    // ln2 in two parts, good to 2^-53 together. The product of an FMA is exact, so that r is only
-    // off by its own rounding.
-    const float32x4_t ln2_hi = vdupq_n_f32(0x1.62e430p-1f);
-    const float32x4_t ln2_lo = vdupq_n_f32(-0x1.05c610p-29f);
-    // exp(r) ~ 1 + c1 r + ... + c5 r^5, minimax in the relative error (Remez): 1.54 * 2^-24.
-    const float32x4_t c1 = vdupq_n_f32(0x1.fffff6p-1f);
-    const float32x4_t c2 = vdupq_n_f32(0x1.fffdc4p-2f);
-    const float32x4_t c3 = vdupq_n_f32(0x1.555a6ep-3f);
-    const float32x4_t c4 = vdupq_n_f32(0x1.573ad0p-5f);
-    const float32x4_t c5 = vdupq_n_f32(0x1.0fa7d8p-7f);
-    // ln 2^-126, rounded up. False for a NaN, which so stays one.
-    const uint32x4_t tiny = vcltq_f32(d, vdupq_n_f32(-0x1.5d589ep+6f));
-
-    const float32x4_t t = vfmaq_f32(magic, d, units);
-    const float32x4_t n = vsubq_f32(t, magic);
-    const float32x4_t scale = vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23));
-    const float32x4_t r = vfmsq_f32(vfmsq_f32(d, n, ln2_hi), n, ln2_lo);
-    float32x4_t p = vfmaq_f32(c4, c5, r);
-    p = vfmaq_f32(c3, p, r);
-    p = vfmaq_f32(c2, p, r);
-    p = vfmaq_f32(c1, p, r);
-    const float32x4_t e = vfmaq_f32(scale, vmulq_f32(scale, r), p);
-    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(e), tiny));
-}
-
-/// Computes 2^d for d <= 0, -inf (exactly 0) or NaN (NaN). Error <= 2.06 ULP (every f32 was tried
-/// against double, in a model whose bits equal those of this code); 0 where 2^d < 2^-126. As
-/// vec_neon_exp(), but the reduction is exact and takes no multiplication.
-static inline float32x4_t vec_neon_exp2(float32x4_t d) {
-    // See vec_neon_exp().
-    const float32x4_t magic = vdupq_n_f32(0x1.8000fep+23f);
-    // The polynomial of vec_neon_exp() in r ln 2.
+    // 2^r ~ 1 + c1 r + ... + c5 r^5, minimax in the relative error (Remez): 1.54 * 2^-24.
     const float32x4_t c1 = vdupq_n_f32(0x1.62e42ap-1f);
     const float32x4_t c2 = vdupq_n_f32(0x1.ebf9bap-3f);
     const float32x4_t c3 = vdupq_n_f32(0x1.c6b758p-5f);
@@ -86,13 +54,25 @@ static inline float32x4_t vec_neon_exp2(float32x4_t d) {
 
     const float32x4_t t = vaddq_f32(d, magic);
     const float32x4_t scale = vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23));
-    const float32x4_t r = vsubq_f32(d, vsubq_f32(t, magic));
+    float32x4_t r = vsubq_f32(d, vsubq_f32(t, magic));
+    if (below) {
+        r = vaddq_f32(r, *below);
+    }
     float32x4_t p = vfmaq_f32(c4, c5, r);
     p = vfmaq_f32(c3, p, r);
     p = vfmaq_f32(c2, p, r);
     p = vfmaq_f32(c1, p, r);
     const float32x4_t e = vfmaq_f32(scale, vmulq_f32(scale, r), p);
     return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(e), tiny));
+}
+
+/// Computes 2^d for d <= 1, -inf (exactly 0) or NaN (NaN). Error <= 2.06 ULP (every f32 was tried
+/// against double, in a model whose bits equal those of this code); 0 where 2^d < 2^-126.
+///
+/// d = n + r with n an integer and |r| <= 1/2, so 2^d = 2^n * 2^r; 2^r is a polynomial of degree 5.
+/// A table, as on x86, does not pay: NEON looks bytes up, not floats.
+static inline float32x4_t vec_neon_exp2(float32x4_t d) {
+    return vec_neon_power(d, NULL);
 }
 
 #endif

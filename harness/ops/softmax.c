@@ -56,13 +56,16 @@ static void attach(union mha_args *args, const void *packed, const void *state) 
 }
 
 /// The bound. With u = 2^-24, m the maximum and t_j = x_j - m, a kernel computes
+///
 ///   e_j = exp(fl(x_j - m)): fl() is off by u |t_j| in the argument, a relative error of u |t_j| in
-///         the exponential; the exponential itself is allowed 4 ULP, 8 u relative;
+///         the exponential, which itself is allowed 4 ULP, 8 u relative. A kernel in base 2,
+///         2^fl(x_j log2 e - m log2 e), is off by as much and by 0.23 u |t_j| of log2 e's rounding,
+///         which comes out of that allowance: its power has to be better than 4 ULP;
 ///   s   = sum of the e_j, all positive: (n - 1) u for any order of the additions (Higham, Accuracy
-///   and
-///         Stability of Numerical Algorithms, 2nd ed., section 4.2), plus the e_j's own errors,
+///         and Stability of Numerical Algorithms, 2nd ed., section 4.2), plus the e_j's own errors,
 ///         each weighted by its share y_j of the sum;
 ///   y_j = e_j / s: u for a division, 2.5 u for a reciprocal and a product; 3 u is allowed.
+///
 /// The relative errors are added and divided by (1 - their sum) for the higher orders. The oracle's
 /// own double arithmetic adds (n + 8) 2^-53. Flushing an e_j below 2^-126 changes y_j by at most
 /// 2^-126 (the sum is at least 1) and the sum by n 2^-126; y_j itself may be flushed: 2^-126 again.

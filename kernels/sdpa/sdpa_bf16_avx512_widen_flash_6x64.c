@@ -1,5 +1,5 @@
 /// sdpa of bf16 at the AVX-512 level: blocks of 48 queries by 512 keys, both products by the
-/// register tile 6 x 64, exp2 by a table of 32 and a quadratic (1.73 ULP).
+/// register tile 6 x 64, exp2 by a table of 32 and a quadratic (1.82 ULP).
 ///
 /// Algorithm, error bound and tails: sdpa_blocked.inl; registers: gemm_avx512.h for the products,
 /// 13 of 32 in the loop of the exponentials. Widening: widen_avx512.h.

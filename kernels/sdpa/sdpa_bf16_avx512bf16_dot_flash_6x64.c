@@ -1,5 +1,5 @@
 /// sdpa of bf16 with scores by vdpbf16ps: blocks of 48 queries by 512 keys, register tile 6 x 64
-/// (24 accumulators of 16 lanes) in both products, exp2 by a table of 32 and a quadratic (1.73
+/// (24 accumulators of 16 lanes) in both products, exp2 by a table of 32 and a quadratic (1.82
 /// ULP).
 ///
 /// Algorithm and tails: sdpa_blocked.inl. For the first product, Q and K are pairs of head_dim and

@@ -76,9 +76,6 @@ enum { PAD = 16 };
 /// twentieth of the time at 512 keys.
 enum { PIECES = 3 };
 
-/// Scores are in units of log2(e).
-#define SDPA_LOG2_E 0x1.715476p+0f
-
 struct query {
     struct mha_span span;  ///< Visible keys.
     size_t head;           ///< In the group.
@@ -152,7 +149,7 @@ static inline bool direct(const struct mha_sdpa_args *args) {
 static void pack(const struct mha_sdpa_args *args, void *packed) {
     float *const k = packed;
     float *const v = k + gemm_packed_count(SDPA_DEPTH(args->head_dim), args->seq_kv, SDPA_NR);
-    const float scale = args->scale * SDPA_LOG2_E;
+    const float scale = args->scale * VEC_LOG2_E;
     if (SDPA_TYPE == WIDEN_F32) {
         SDPA_PACK_KEYS(args->k, args->k_stride, args->seq_kv, args->head_dim, scale, k);
         if (!direct(args)) {
@@ -253,7 +250,7 @@ static inline void refer(const struct block *b, size_t r, size_t first, struct m
     if (args->bias.kind != MHA_BIAS_NONE) {
         const ptrdiff_t distance = sdpa_distance(&args->bias, query->row, first + span.begin);
         if (args->bias.kind == MHA_BIAS_ALIBI) {
-            add_alibi(s, n, args->bias.slopes[query->head] * SDPA_LOG2_E, (float)distance);
+            add_alibi(s, n, args->bias.slopes[query->head] * VEC_LOG2_E, (float)distance);
         } else {
             add_t5(s, n, b->t5 + query->head * SDPA_T5_ENTRIES, distance);
         }
@@ -433,7 +430,7 @@ __attribute__((always_inline)) static inline void fetch_rows(const void *rows, s
 static void few_scores(const struct block *b, size_t first, size_t keys) {
     const struct mha_sdpa_args *args = b->args;
     const size_t depth = args->head_dim;
-    const float scale = args->scale * SDPA_LOG2_E;
+    const float scale = args->scale * VEC_LOG2_E;
     const bool far = args->seq_kv * depth * widen_bytes(SDPA_TYPE) > GEMM_NEAR_BYTES;
     const float *q[FEW_QUERIES];
     for (size_t r = 0; r < b->count; r++) {
@@ -622,7 +619,7 @@ static void run(const struct mha_sdpa_args *args, void *workspace) {
                                args->heads * args->q_head_stride, queries);
     if (args->bias.kind == MHA_BIAS_T5) {
         for (size_t h = 0; h < args->heads; h++) {
-            sdpa_t5_by_distance(&args->bias, h, SDPA_LOG2_E, b.t5 + h * SDPA_T5_ENTRIES);
+            sdpa_t5_by_distance(&args->bias, h, VEC_LOG2_E, b.t5 + h * SDPA_T5_ENTRIES);
         }
     }
     // Blocks of about the same size.

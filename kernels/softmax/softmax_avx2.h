@@ -11,8 +11,8 @@
 /// Elements of a vector; of a step of the loops that only load and store.
 enum { SOFTMAX_AVX2_LANES = 8, SOFTMAX_AVX2_STEP = 4 * SOFTMAX_AVX2_LANES };
 
-/// Gets the largest of x[0..n) in each lane, NaN left out; -inf when there is none.
-static inline __m256 softmax_avx2_largest(const float *x, size_t n) {
+/// Gets the largest of x[0..n), NaN left out; -inf when there is none.
+static inline float softmax_avx2_largest(const float *x, size_t n) {
     const __m256 lowest = _mm256_set1_ps(-INFINITY);
     __m256 m0 = lowest, m1 = lowest, m2 = lowest, m3 = lowest;
     size_t i = 0;
@@ -29,12 +29,19 @@ static inline __m256 softmax_avx2_largest(const float *x, size_t n) {
     if (i < n) {
         m1 = _mm256_max_ps(vec_avx2_load_tail(x + i, vec_avx2_mask(n - i), lowest), m1);
     }
-    return _mm256_max_ps(_mm256_max_ps(m0, m1), _mm256_max_ps(m2, m3));
+    return vec_avx2_reduce_max(_mm256_max_ps(_mm256_max_ps(m0, m1), _mm256_max_ps(m2, m3)));
 }
 
-/// Stores exp(x[0..8) - reference) to y and gets it.
-static inline __m256 softmax_avx2_exp_vector(const float *x, float *y, __m256 reference) {
-    const __m256 e = vec_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(x), reference));
+/// Gets the exponentials of a vector of scores; see struct softmax_exponent.
+static inline __m256 softmax_avx2_exp(__m256 x, bool far, __m256 from) {
+    const __m256 log2_e = _mm256_set1_ps(VEC_LOG2_E);
+    return vec_avx2_exp2(far ? _mm256_mul_ps(_mm256_sub_ps(x, from), log2_e)
+                             : _mm256_fmadd_ps(x, log2_e, from));
+}
+
+/// Stores the exponentials of x[0..8) to y and gets them.
+static inline __m256 softmax_avx2_exp_vector(const float *x, float *y, bool far, __m256 from) {
+    const __m256 e = softmax_avx2_exp(_mm256_loadu_ps(x), far, from);
     _mm256_storeu_ps(y, e);
     return e;
 }
@@ -43,29 +50,31 @@ static inline __m256 softmax_avx2_exp_vector(const float *x, float *y, __m256 re
 struct softmax_avx2_sum {
     size_t whole;  ///< Elements in whole vectors; the exponentials of these are stored.
     __m256 tail;   ///< The exponentials of the elements behind them, and zeros.
-    __m256 total;  ///< The lanes' sums of all exponentials.
+    float total;   ///< The sum of all exponentials.
 };
 
 /// Gets what to scale the exponentials by.
-static inline __m256 softmax_avx2_factor(__m256 total) {
-    return _mm256_set1_ps(softmax_factor(vec_avx2_reduce_add(total)));
+static inline __m256 softmax_avx2_factor(float total) {
+    return _mm256_set1_ps(softmax_factor(total));
 }
 
-/// Stores exp(x[i] - the largest of the lanes) to e[i] for the whole vectors of x[0..n), n > 0. e
-/// may be x. `next` is fetched line by line along the way.
-__attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx2_exps(
-    __m256 largest, const float *x, float *e, size_t n, const float *next) {
+/// Inlined with a constant `far`, and with a `next_y` that is NULL or is not.
+__attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx2_exps_from(
+    bool far, __m256 from, const float *x, float *e, size_t n, const float *next_x,
+    const float *next_y) {
     enum { LANES = SOFTMAX_AVX2_LANES, STEP = 2 * LANES };
-    const __m256 reference = _mm256_set1_ps(softmax_reference(vec_avx2_reduce_max(largest)));
     __m256 s0 = _mm256_setzero_ps(), s1 = s0;
     size_t i = 0;
     for (; i + STEP <= n; i += STEP) {
-        _mm_prefetch((const char *)(next + i), _MM_HINT_T0);
-        s0 = _mm256_add_ps(s0, softmax_avx2_exp_vector(x + i, e + i, reference));
-        s1 = _mm256_add_ps(s1, softmax_avx2_exp_vector(x + i + 8, e + i + 8, reference));
+        _mm_prefetch((const char *)(next_x + i), _MM_HINT_T0);
+        if (next_y) {
+            _mm_prefetch((const char *)(next_y + i), _MM_HINT_T0);
+        }
+        s0 = _mm256_add_ps(s0, softmax_avx2_exp_vector(x + i, e + i, far, from));
+        s1 = _mm256_add_ps(s1, softmax_avx2_exp_vector(x + i + 8, e + i + 8, far, from));
     }
     if (i + LANES <= n) {
-        s0 = _mm256_add_ps(s0, softmax_avx2_exp_vector(x + i, e + i, reference));
+        s0 = _mm256_add_ps(s0, softmax_avx2_exp_vector(x + i, e + i, far, from));
         i += LANES;
     }
     // Not within the condition: gcc 12 would spend a register move more per vector of the loop
@@ -74,21 +83,43 @@ __attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx
     __m256 tail = _mm256_setzero_ps();
     if (i < n) {
         const __m256 v = vec_avx2_load_tail(x + i, mask, _mm256_set1_ps(-INFINITY));
-        tail = vec_avx2_exp(_mm256_sub_ps(v, reference));
+        tail = softmax_avx2_exp(v, far, from);
         s1 = _mm256_add_ps(s1, tail);
     }
-    return (struct softmax_avx2_sum){i, tail, _mm256_add_ps(s0, s1)};
+    return (struct softmax_avx2_sum){i, tail, vec_avx2_reduce_add(_mm256_add_ps(s0, s1))};
+}
+
+/// Stores exp(x[i] - largest) to e[i] for the whole vectors of x[0..n), all of them times a factor
+/// near 1. e may be x. Next_x, and next_y unless it is NULL, are fetched line by line along the
+/// way.
+__attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx2_exps(
+    float largest, const float *x, float *e, size_t n, const float *next_x, const float *next_y) {
+    const struct softmax_exponent exponent = softmax_exponent_of(largest);
+    const __m256 from = _mm256_set1_ps(exponent.from);
+    return exponent.far ? softmax_avx2_exps_from(true, from, x, e, n, next_x, next_y)
+                        : softmax_avx2_exps_from(false, from, x, e, n, next_x, next_y);
+}
+
+/// Gets exp(x), the power of 2 that the kernels compute of an exponent in two parts: what it is off
+/// by is the power's own error, without the exponent's rounding, which grows with the distance.
+static inline __m256 softmax_avx2_exp_of(__m256 x) {
+    const __m256 log2_e = _mm256_set1_ps(VEC_LOG2_E), rest = _mm256_set1_ps(VEC_LOG2_E_REST);
+    // Zero is reached before. vmaxps gives its second operand when either is NaN.
+    const __m256 finite = _mm256_max_ps(_mm256_set1_ps(-150.0f), x);
+    const __m256 exponent = _mm256_mul_ps(finite, log2_e);
+    const __m256 below = _mm256_fmadd_ps(finite, rest, _mm256_fmsub_ps(finite, log2_e, exponent));
+    return vec_avx2_power(exponent, &below);
 }
 
 /// The exponential alone, for those who check it.
 static void softmax_avx2_exp_f32(size_t count, const float *x, float *y) {
     size_t i = 0;
     for (; i + SOFTMAX_AVX2_LANES <= count; i += SOFTMAX_AVX2_LANES) {
-        _mm256_storeu_ps(y + i, vec_avx2_exp(_mm256_loadu_ps(x + i)));
+        _mm256_storeu_ps(y + i, softmax_avx2_exp_of(_mm256_loadu_ps(x + i)));
     }
     if (i < count) {
         const __m256i mask = vec_avx2_mask(count - i);
-        _mm256_maskstore_ps(y + i, mask, vec_avx2_exp(_mm256_maskload_ps(x + i, mask)));
+        _mm256_maskstore_ps(y + i, mask, softmax_avx2_exp_of(_mm256_maskload_ps(x + i, mask)));
     }
 }
 

@@ -11,8 +11,8 @@
 /// Elements of a vector; of a step of the loops that only load and store.
 enum { SOFTMAX_AVX512_LANES = 16, SOFTMAX_AVX512_STEP = 4 * SOFTMAX_AVX512_LANES };
 
-/// Gets the largest of x[0..n) in each lane, NaN left out; -inf when there is none.
-static inline __m512 softmax_avx512_largest(const float *x, size_t n) {
+/// Gets the largest of x[0..n), NaN left out; -inf when there is none.
+static inline float softmax_avx512_largest(const float *x, size_t n) {
     const __m512 lowest = _mm512_set1_ps(-INFINITY);
     __m512 m0 = lowest, m1 = lowest, m2 = lowest, m3 = lowest;
     size_t i = 0;
@@ -29,12 +29,19 @@ static inline __m512 softmax_avx512_largest(const float *x, size_t n) {
     if (i < n) {
         m1 = _mm512_max_ps(_mm512_mask_loadu_ps(lowest, vec_avx512_mask(n - i), x + i), m1);
     }
-    return _mm512_max_ps(_mm512_max_ps(m0, m1), _mm512_max_ps(m2, m3));
+    return vec_avx512_reduce_max(_mm512_max_ps(_mm512_max_ps(m0, m1), _mm512_max_ps(m2, m3)));
 }
 
-/// Stores exp(x[0..16) - reference) to y and gets it.
-static inline __m512 softmax_avx512_exp_vector(const float *x, float *y, __m512 reference) {
-    const __m512 e = vec_avx512_exp(_mm512_sub_ps(_mm512_loadu_ps(x), reference));
+/// Gets the exponentials of a vector of scores; see struct softmax_exponent.
+static inline __m512 softmax_avx512_exp(__m512 x, bool far, __m512 from) {
+    const __m512 log2_e = _mm512_set1_ps(VEC_LOG2_E);
+    return vec_avx512_exp2(far ? _mm512_mul_ps(_mm512_sub_ps(x, from), log2_e)
+                               : _mm512_fmadd_ps(x, log2_e, from));
+}
+
+/// Stores the exponentials of x[0..16) to y and gets them.
+static inline __m512 softmax_avx512_exp_vector(const float *x, float *y, bool far, __m512 from) {
+    const __m512 e = softmax_avx512_exp(_mm512_loadu_ps(x), far, from);
     _mm512_storeu_ps(y, e);
     return e;
 }
@@ -43,55 +50,79 @@ static inline __m512 softmax_avx512_exp_vector(const float *x, float *y, __m512 
 struct softmax_avx512_sum {
     size_t whole;  ///< Elements in whole vectors; the exponentials of these are stored.
     __m512 tail;   ///< The exponentials of the elements behind them, and zeros.
-    __m512 total;  ///< The lanes' sums of all exponentials.
+    float total;   ///< The sum of all exponentials.
 };
 
 /// Gets what to scale the exponentials by.
-static inline __m512 softmax_avx512_factor(__m512 total) {
-    return _mm512_set1_ps(softmax_factor(vec_avx512_reduce_add(total)));
+static inline __m512 softmax_avx512_factor(float total) {
+    return _mm512_set1_ps(softmax_factor(total));
 }
 
-/// Stores exp(x[i] - the largest of the lanes) to e[i] for the whole vectors of x[0..n), n > 0. e
-/// may be x. `next` is fetched line by line along the way.
-__attribute__((always_inline)) static inline struct softmax_avx512_sum softmax_avx512_exps(
-    __m512 largest, const float *x, float *e, size_t n, const float *next) {
+/// Inlined with a constant `far`, and with a `next_y` that is NULL or is not.
+__attribute__((always_inline)) static inline struct softmax_avx512_sum softmax_avx512_exps_from(
+    bool far, __m512 from, const float *x, float *e, size_t n, const float *next_x,
+    const float *next_y) {
     enum { LANES = SOFTMAX_AVX512_LANES, STEP = SOFTMAX_AVX512_STEP };
-    const __m512 reference = _mm512_set1_ps(softmax_reference(vec_avx512_reduce_max(largest)));
     __m512 s0 = _mm512_setzero_ps(), s1 = s0, s2 = s0, s3 = s0;
     size_t i = 0;
     for (; i + STEP <= n; i += STEP) {
-        _mm_prefetch((const char *)(next + i), _MM_HINT_T0);
-        _mm_prefetch((const char *)(next + i + 16), _MM_HINT_T0);
-        _mm_prefetch((const char *)(next + i + 32), _MM_HINT_T0);
-        _mm_prefetch((const char *)(next + i + 48), _MM_HINT_T0);
-        s0 = _mm512_add_ps(s0, softmax_avx512_exp_vector(x + i, e + i, reference));
-        s1 = _mm512_add_ps(s1, softmax_avx512_exp_vector(x + i + 16, e + i + 16, reference));
-        s2 = _mm512_add_ps(s2, softmax_avx512_exp_vector(x + i + 32, e + i + 32, reference));
-        s3 = _mm512_add_ps(s3, softmax_avx512_exp_vector(x + i + 48, e + i + 48, reference));
+        for (size_t j = i; j < i + STEP; j += LANES) {
+            _mm_prefetch((const char *)(next_x + j), _MM_HINT_T0);
+            if (next_y) {
+                _mm_prefetch((const char *)(next_y + j), _MM_HINT_T0);
+            }
+        }
+        s0 = _mm512_add_ps(s0, softmax_avx512_exp_vector(x + i, e + i, far, from));
+        s1 = _mm512_add_ps(s1, softmax_avx512_exp_vector(x + i + 16, e + i + 16, far, from));
+        s2 = _mm512_add_ps(s2, softmax_avx512_exp_vector(x + i + 32, e + i + 32, far, from));
+        s3 = _mm512_add_ps(s3, softmax_avx512_exp_vector(x + i + 48, e + i + 48, far, from));
     }
     for (; i + LANES <= n; i += LANES) {
-        s0 = _mm512_add_ps(s0, softmax_avx512_exp_vector(x + i, e + i, reference));
+        s0 = _mm512_add_ps(s0, softmax_avx512_exp_vector(x + i, e + i, far, from));
     }
     __m512 tail = _mm512_setzero_ps();
     if (i < n) {
         const __mmask16 mask = vec_avx512_mask(n - i);
         const __m512 v = _mm512_mask_loadu_ps(_mm512_set1_ps(-INFINITY), mask, x + i);
-        tail = vec_avx512_exp(_mm512_sub_ps(v, reference));
+        tail = softmax_avx512_exp(v, far, from);
         s1 = _mm512_add_ps(s1, tail);
     }
     const __m512 total = _mm512_add_ps(_mm512_add_ps(s0, s1), _mm512_add_ps(s2, s3));
-    return (struct softmax_avx512_sum){i, tail, total};
+    return (struct softmax_avx512_sum){i, tail, vec_avx512_reduce_add(total)};
+}
+
+/// Stores exp(x[i] - largest) to e[i] for the whole vectors of x[0..n), all of them times a factor
+/// near 1. e may be x. Next_x, and next_y unless it is NULL, are fetched line by line along the
+/// way.
+__attribute__((always_inline)) static inline struct softmax_avx512_sum softmax_avx512_exps(
+    float largest, const float *x, float *e, size_t n, const float *next_x, const float *next_y) {
+    const struct softmax_exponent exponent = softmax_exponent_of(largest);
+    const __m512 from = _mm512_set1_ps(exponent.from);
+    return exponent.far ? softmax_avx512_exps_from(true, from, x, e, n, next_x, next_y)
+                        : softmax_avx512_exps_from(false, from, x, e, n, next_x, next_y);
+}
+
+/// Gets exp(x), the power of 2 that the kernels compute of an exponent in two parts: what it is off
+/// by is the power's own error, without the exponent's rounding, which grows with the distance.
+static inline __m512 softmax_avx512_exp_of(__m512 x) {
+    const __m512 log2_e = _mm512_set1_ps(VEC_LOG2_E), rest = _mm512_set1_ps(VEC_LOG2_E_REST);
+    // Zero is reached before. vmaxps gives its second operand when either is NaN.
+    const __m512 finite = _mm512_max_ps(_mm512_set1_ps(-150.0f), x);
+    const __m512 exponent = _mm512_mul_ps(finite, log2_e);
+    const __m512 below = _mm512_fmadd_ps(finite, rest, _mm512_fmsub_ps(finite, log2_e, exponent));
+    return vec_avx512_power(exponent, &below);
 }
 
 /// The exponential alone, for those who check it.
 static void softmax_avx512_exp_f32(size_t count, const float *x, float *y) {
     size_t i = 0;
     for (; i + SOFTMAX_AVX512_LANES <= count; i += SOFTMAX_AVX512_LANES) {
-        _mm512_storeu_ps(y + i, vec_avx512_exp(_mm512_loadu_ps(x + i)));
+        _mm512_storeu_ps(y + i, softmax_avx512_exp_of(_mm512_loadu_ps(x + i)));
     }
     if (i < count) {
         const __mmask16 mask = vec_avx512_mask(count - i);
-        _mm512_mask_storeu_ps(y + i, mask, vec_avx512_exp(_mm512_maskz_loadu_ps(mask, x + i)));
+        _mm512_mask_storeu_ps(y + i, mask,
+                              softmax_avx512_exp_of(_mm512_maskz_loadu_ps(mask, x + i)));
     }
 }
 

@@ -3,7 +3,7 @@
 /// Algorithm: softmax_nt.inl, with the passes and the exponential of
 /// softmax_f32_avx2_t8c3_u16a2.
 ///
-/// Error: 1.14 ULP of exp, and the rest as there: the same instructions. Registers: as there. Tail:
+/// Error: 1.16 ULP of exp, and the rest as there: the same instructions. Registers: as there. Tail:
 /// masked loads and stores.
 #include "softmax/softmax_avx2.h"
 

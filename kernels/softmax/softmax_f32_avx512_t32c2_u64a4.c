@@ -1,14 +1,14 @@
 /// softmax, f32, AVX-512.
 ///
 /// Three passes over each span: the maximum; exp of the distance to it, and the sum; scaling by the
-/// sum's reciprocal. exp is vec_avx512_exp(): a table of 32 (the method of P. T. P. Tang, ACM TOMS
-/// 15(2), 1989, pp. 144-157) and a quadratic.
+/// sum's reciprocal (softmax_passes.inl). exp is a power of 2, vec_avx512_exp2(): a table of 32
+/// (the method of P. T. P. Tang, ACM TOMS 15(2), 1989, pp. 144-157) and a quadratic.
 ///
-/// Error: 1.74 ULP of exp, n/64 + 9 additions of the sum in the longest chain, the reciprocal
+/// Error: 1.83 ULP of exp, n/64 + 9 additions of the sum in the longest chain, the reciprocal
 /// and the last product; and, for a score at the distance |d| from the maximum, the rounding of
-/// that distance, |d| * 2^-24 of the result. Registers: 4 vectors at a time through exp, 4
-/// accumulators, 10 constants. Tail: up to 3 whole vectors and a masked one; masked lanes are not
-/// accessed.
+/// |d| log2(e) and of that constant, 1.23 |d| 2^-24 of the result. Registers: 4 vectors at a time
+/// through exp, 4 accumulators, 8 constants. Tail: up to 3 whole vectors and a masked one; masked
+/// lanes are not accessed.
 #include "softmax/softmax_avx512.h"
 #include "vec_avx512.h"
 

@@ -58,7 +58,7 @@ static void run(const struct mha_softmax_args *args, void *workspace) {
             const size_t n = span.end - span.begin;
             const float *const x = row.x + span.begin;
             const SOFTMAX_SUM sum =
-                SOFTMAX_EXPS(SOFTMAX_LARGEST(x, n), x, e, n, next.x + next.span.begin);
+                SOFTMAX_EXPS(SOFTMAX_LARGEST(x, n), x, e, n, next.x + next.span.begin, NULL);
             SOFTMAX_STORE(e + sum.whole, sum.tail);
             scale_streaming(e, row.y + span.begin, n, SOFTMAX_FACTOR(sum.total));
         }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "mha_kernel.h"
+#include "vec.h"
 
 /// Gets the reference of the exponents from the largest score that is not NaN. When every score is
 /// -inf or NaN, distances to -inf would all be NaN; to 0 they are -inf, which counts as nothing, or
@@ -15,8 +16,24 @@ static inline float softmax_reference(float largest) {
     return largest == -INFINITY ? 0.0f : largest;
 }
 
-/// Gets the factor of the last pass. The sum is at least 1, or NaN, which then spreads over the
-/// row, or 0 when every score is -inf: the result is zeros.
+/// How scores become exponents of 2, so that a power takes no multiplication by ln 2: x log2(e) +
+/// from by one FMA, where `from` is the reference's exponent, rounded. That rounding is in every
+/// power of the row, so that it leaves the result alone; but for it the largest power would be 1,
+/// and it is within 1 +- 2^-8 while the reference is not `far` from 0. There, (x - from) log2(e):
+/// the difference is exact of every score near enough to count (Sterbenz's lemma).
+struct softmax_exponent {
+    bool far;
+    float from;
+};
+
+static inline struct softmax_exponent softmax_exponent_of(float largest) {
+    const float reference = softmax_reference(largest);
+    const bool far = !(fabsf(reference) <= 0x1p+16f);
+    return (struct softmax_exponent){far, far ? reference : -(reference * VEC_LOG2_E)};
+}
+
+/// Gets the factor of the last pass. The sum is at least about 1, or NaN, which then spreads over
+/// the row, or 0 when every score is -inf: the result is zeros.
 static inline float softmax_factor(float sum) {
     return sum == 0.0f ? 0.0f : 1.0f / sum;
 }

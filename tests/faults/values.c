@@ -141,6 +141,32 @@ static void softmax_in_place(const struct mha_softmax_args *args, void *memory) 
     }
 }
 
+/// Takes powers of 2 at x log2(e) - max log2(e) by one fused multiply-add, wherever the scores lie:
+/// far from 0 the product of the maximum is off by more than all that its row has.
+static void softmax_base_two(const struct mha_softmax_args *args, void *memory) {
+    const float log2_e = 0x1.715476p+0f;
+    softmax_right(args, memory);
+    for (size_t r = 0; r < args->rows; r++) {
+        const struct mha_span span = mha_row_span(&args->mask, args->first_row + r);
+        const float *x = (const float *)args->x + r * args->x_stride;
+        float *y = args->y + r * args->y_stride;
+        float max = -INFINITY, sum = 0;
+        for (size_t c = span.begin; c < span.end; c++) {
+            max = x[c] > max ? x[c] : max;
+        }
+        if (!isfinite(max)) {
+            continue;
+        }
+        for (size_t c = span.begin; c < span.end; c++) {
+            y[c] = exp2f(fmaf(x[c], log2_e, -(max * log2_e)));
+            sum += y[c];
+        }
+        for (size_t c = span.begin; c < span.end; c++) {
+            y[c] /= sum;
+        }
+    }
+}
+
 /// Subtracts the maximum of an earlier row for as long as the sum is neither 0 nor infinite: among
 /// the denormals it is neither, and has lost its last bits.
 static void softmax_kept_shift(const struct mha_softmax_args *args, void *memory) {
@@ -403,6 +429,7 @@ const struct mha_library_entry value_faults[] = {
     FAULT(softmax, nan_lane, .flags = 0),
     FAULT(softmax, in_place, .flags = MHA_FLAG_IN_PLACE),
     FAULT(softmax, kept_shift, .flags = 0),
+    FAULT(softmax, base_two, .flags = 0),
     FAULT(qk, first_head, .flags = 0),
     FAULT(qk, fixed_scale, .flags = 0),
     FAULT(qk, above_bound, .flags = 0),

@@ -163,6 +163,61 @@ static inline __m512 mha_simde_permute_ps(__m512 a, int index) {
 #undef _mm512_permute_ps
 #define _mm512_permute_ps(a, index) mha_simde_permute_ps(a, index)
 
+/// A sum rounded towards -inf, the one rounding that the kernels ask for.
+static inline __m512 mha_simde_add_round_ps(__m512 a, __m512 b, int rounding) {
+    float x[16], y[16];
+    if (rounding != (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)) {
+        __builtin_trap();
+    }
+    __builtin_memcpy(x, &a, sizeof(x));
+    __builtin_memcpy(y, &b, sizeof(y));
+    for (size_t i = 0; i < 16; i++) {
+        const float sum = x[i] + y[i], of_y = sum - x[i];
+        // What the sum lost (Knuth's TwoSum): exact, or NaN where there is no float below.
+        const float lost = (x[i] - (sum - of_y)) + (y[i] - of_y);
+        x[i] = lost < 0 ? __builtin_nextafterf(sum, -__builtin_inff()) : sum;
+    }
+    __builtin_memcpy(&a, x, sizeof(a));
+    return a;
+}
+#undef _mm512_add_round_ps
+#define _mm512_add_round_ps(a, b, rounding) mha_simde_add_round_ps(a, b, rounding)
+
+/// What is left above a multiple of 2^-(control >> 4), rounded down; 0 for an infinite value.
+static inline __m512 mha_simde_reduce_ps(__m512 a, int control) {
+    float x[16];
+    if ((control & 15) != (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)) {
+        __builtin_trap();
+    }
+    __builtin_memcpy(x, &a, sizeof(x));
+    for (size_t i = 0; i < 16; i++) {
+        const float units = __builtin_ldexpf(1.0f, control >> 4);
+        x[i] = __builtin_isinf(x[i]) ? 0.0f : x[i] - __builtin_floorf(x[i] * units) / units;
+    }
+    __builtin_memcpy(&a, x, sizeof(a));
+    return a;
+}
+#undef _mm512_reduce_ps
+#define _mm512_reduce_ps(a, control) mha_simde_reduce_ps(a, control)
+
+/// a 2^floor(b).
+static inline __m512 mha_simde_scalef_ps(__m512 a, __m512 b) {
+    float x[16], y[16];
+    __builtin_memcpy(x, &a, sizeof(x));
+    __builtin_memcpy(y, &b, sizeof(y));
+    for (size_t i = 0; i < 16; i++) {
+        // 2^+-1000 takes every float to infinity or to 0. A NaN passes both comparisons.
+        const float most = y[i] > 1000.0f ? 1000.0f : y[i],
+                    power = most < -1000.0f ? -1000.0f : most;
+        x[i] =
+            __builtin_isnan(power) ? power : __builtin_ldexpf(x[i], (int)__builtin_floorf(power));
+    }
+    __builtin_memcpy(&a, x, sizeof(a));
+    return a;
+}
+#undef _mm512_scalef_ps
+#define _mm512_scalef_ps(a, b) mha_simde_scalef_ps(a, b)
+
 /// As Intel's SDM defines it (vol. 2C, VDPBF16PS): the odd products first, each by a fused
 /// multiply-add; what is below 2^-126 counts as zero before and after.
 static inline float mha_simde_flush(float x) {
