@@ -36,6 +36,8 @@ static const struct preset_block llama3[] = {{"1", "32", "8", "128", "128,512,20
 // Where libraries are compared: in cache and out of it, whole tiles and none, and decoding against a cache.
 static const struct preset_block peers[] = {
     {"1", "1", NULL, "64,128", "512", NULL, "qk,softmax,pv,sdpa,qkv_proj,out_proj"},
+    {"1", "1", NULL, "64", "128", "128,512,1024", "softmax"},  // rows in L2, short and long
+    {"1", "1", NULL, "64", "8", "4096,12288", "softmax"},
     {"1", "12", NULL, "64", "512", NULL, NULL},
     {"1", "12", NULL, "40,80,96,100", "301", NULL, "qk,pv,sdpa"},
     {"1", "32", "8", "128", "1", "4096", "qk,pv,sdpa"},
