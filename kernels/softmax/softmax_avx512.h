@@ -66,10 +66,11 @@ __attribute__((always_inline)) static inline struct softmax_avx512_sum softmax_a
     __m512 s0 = _mm512_setzero_ps(), s1 = s0, s2 = s0, s3 = s0;
     size_t i = 0;
     for (; i + STEP <= n; i += STEP) {
-        for (size_t j = i; j < i + STEP; j += LANES) {
-            _mm_prefetch((const char *)(next_x + j), _MM_HINT_T0);
+        // From 0: clang 19 takes a loop from i for one that might end early.
+        for (size_t j = 0; j < STEP; j += LANES) {
+            _mm_prefetch((const char *)(next_x + i + j), _MM_HINT_T0);
             if (next_y) {
-                _mm_prefetch((const char *)(next_y + j), _MM_HINT_T0);
+                _mm_prefetch((const char *)(next_y + i + j), _MM_HINT_T0);
             }
         }
         s0 = _mm512_add_ps(s0, softmax_avx512_exp_vector(x + i, e + i, far, from));
