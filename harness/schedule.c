@@ -494,9 +494,7 @@ static size_t all_values(const struct schedule *s) {
     return n;
 }
 
-/// A ceiling's median beside a problem, and the largest sample: what the machine can surely do. Of
-/// a peak that is the largest of the run, since no working set enters it: beside one problem
-/// neighbours may have had the CPU all the time.
+/// A ceiling's median, and the largest sample: what the machine can surely do.
 struct roof {
     double usual;
     double most;
@@ -519,20 +517,13 @@ static struct roof roof_of(const struct schedule *s, size_t problem, int threads
         // The samples of this ceiling from every launch.
         size_t n = 0;
         for (size_t k = 0; k < s->ceilings; k++) {
-            const struct ceiling_samples *other = &s->ceiling[k];
-            if (!same_ceiling(c, other)) {
-                continue;
-            }
-            const bool beside = other->problem == problem;
-            for (size_t v = 0; v < other->count && (beside || strcmp(kind, "fma") == 0); v++) {
-                roof.most = fmax(roof.most, other->values[v]);
-            }
-            if (beside) {
-                memcpy(scratch + n, other->values, other->count * sizeof(*scratch));
-                n += other->count;
+            if (s->ceiling[k].problem == problem && same_ceiling(c, &s->ceiling[k])) {
+                memcpy(scratch + n, s->ceiling[k].values, s->ceiling[k].count * sizeof(*scratch));
+                n += s->ceiling[k].count;
             }
         }
         roof.usual = fmax(roof.usual, stats_median(scratch, n));
+        roof.most = fmax(roof.most, stats_quantile(scratch, n, 1));
     }
     return roof;
 }
