@@ -71,7 +71,7 @@ __attribute__((always_inline)) static inline __m512 vec_avx512_power(__m512 d,
 ///
 /// d = k/32 + r with k an integer and 0 <= r < 1/32, so 2^d = 2^floor(d) * 2^((k mod 32)/32) * 2^r:
 /// a table of 32 in two registers (the method of P. T. P. Tang, ACM TOMS 15(2), 1989, pp. 144-157)
-/// and a quadratic. Eight instructions, and no lane needs a mask.
+/// and a quadratic. Seven instructions, and no lane needs a mask.
 static inline __m512 vec_avx512_exp2(__m512 d) {
     return vec_avx512_power(d, NULL);
 }
