@@ -479,6 +479,11 @@ struct stream {
 /// Most elements of one plane: sums of whole numbers stay exact up to 2^24 (see ops/read.c).
 #define PLANE_ELEMENTS ((size_t)1 << 22)
 
+/// Items that each thread has of a peak in one call: some 4 milliseconds together, what a scheduler
+/// gives to others at a time. The threads' start does not show then, nor the end, when some have
+/// nothing left to do.
+enum { PEAK_ITEMS = 100 };
+
 /// Above this a ceiling's buffers need not follow the problem's size: it is all DRAM.
 #define STREAM_BYTES_MAX ((double)(512u << 20))
 
@@ -487,7 +492,9 @@ static bool stream_make(struct stream *s, const struct worker *worker, const cha
     memset(s, 0, sizeof(*s));
     s->driver = op_find(op);
     size_t planes = (size_t)threads, count = 1;
-    if (strcmp(op, "peak") != 0) {
+    if (strcmp(op, "peak") == 0) {
+        planes *= PEAK_ITEMS;
+    } else {
         const double streams = strcmp(op, "copy") == 0 ? 2 : 1;
         const double elements = fmin(bytes, STREAM_BYTES_MAX) / (4 * streams);
         // Whole cache lines for every thread, at least one.
