@@ -16,6 +16,11 @@
 
 #define DEFAULT_MIN_TIME_S 0.01
 
+/// Launches of a row whose share lies above its ceiling before that is called an error of ours, of
+/// nothing but such rows and their ceilings: neighbours can slow down the few samples that a
+/// ceiling has beside one problem, and what they do lasts some seconds.
+enum { RECHECKS = 3 };
+
 static void choose_out(struct measurement *m) {
     if (m->options->out) {
         snprintf(m->out, sizeof(m->out), "%s", m->options->out);
@@ -113,10 +118,13 @@ static int measure(struct measurement *m, struct schedule *s) {
         return code;
     }
     results_derive(&m->result);
-    if (schedule_shares(s, false) > 0 && !s->interrupted && !catalogue_emulated(m->machine)) {
-        // A share above its ceiling is measured once more before it is called an error of ours.
-        diag_note("a share lies above its ceiling: one more launch");
-        code = schedule_more(s, 1);
+    for (int i = 0; i < RECHECKS && code == EXIT_DONE && !s->interrupted &&
+                    !catalogue_emulated(m->machine) && schedule_shares(s, false) > 0;
+         i++) {
+        if (i == 0) {
+            diag_note("a share lies above its ceiling: such rows are measured again");
+        }
+        code = schedule_again(s);
         results_derive(&m->result);
     }
     schedule_shares(s, true);

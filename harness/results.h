@@ -32,6 +32,7 @@ int verdict_exit(enum verdict verdict);
 
 /// Samples of one launch, nanoseconds per call.
 struct launch_samples {
+    size_t launch;  ///< Which of the run, from 0; 0 when read from a file.
     size_t count;
     double *ns;
 };

@@ -62,6 +62,7 @@ static void apply_samples(struct schedule *s, size_t i, const json_t *event) {
     }
     row->samples = diag_alloc(realloc(row->samples, (row->launches + 1) * sizeof(*row->samples)));
     struct launch_samples *l = &row->samples[row->launches++];
+    l->launch = s->launch;
     l->count = json_array_size(ns);
     l->ns = diag_alloc(calloc(l->count, sizeof(*l->ns)));
     for (size_t k = 0; k < l->count; k++) {
@@ -80,6 +81,7 @@ static void apply_ceiling(struct schedule *s, const json_t *event) {
         .problem = (size_t)protocol_get_integer(event, "problem"),
         .bytes = protocol_get_real(event, "bytes"),
         .threads = (int)protocol_get_integer(event, "threads"),
+        .launch = s->launch,
     };
     snprintf(c.kernel, sizeof(c.kernel), "%s", protocol_get_string(event, "kernel"));
     snprintf(c.kind, sizeof(c.kind), "%s", protocol_get_string(event, "kind"));
@@ -306,7 +308,7 @@ static json_t *make_job(const struct schedule *s, double seconds) {
     for (size_t p = 0; p < s->problems; p++) {
         json_t *cases = json_array();
         for (size_t i = 0; i < s->rows && !s->problem_done[p]; i++) {
-            if (s->row_problem[i] == p && alive(s, i)) {
+            if (s->row_problem[i] == p && alive(s, i) && (!s->only_above || s->above[i])) {
                 json_array_append_new(
                     cases, json_pack("{s:I, s:s, s:i, s:I, s:s}", "id", (json_int_t)i, "kernel",
                                      s->row[i].kernel, "threads", s->row[i].threads, "samples",
@@ -433,11 +435,10 @@ static int whole_launch(struct schedule *s, double seconds) {
     return code;
 }
 
-int schedule_more(struct schedule *s, size_t launches) {
-    int code = EXIT_DONE;
-    for (size_t i = 0; i < launches && code == EXIT_DONE && !s->interrupted; i++) {
-        code = whole_launch(s, 0);
-    }
+int schedule_again(struct schedule *s) {
+    s->only_above = true;
+    const int code = whole_launch(s, 0);
+    s->only_above = false;
     return code;
 }
 
@@ -445,6 +446,7 @@ void schedule_prepare(struct schedule *s) {
     s->problem_done = diag_alloc(calloc(s->problems + 1, sizeof(*s->problem_done)));
     s->hash = diag_alloc(calloc(s->rows + 1, sizeof(*s->hash)));
     s->samples_wanted = diag_alloc(calloc(s->rows + 1, sizeof(*s->samples_wanted)));
+    s->above = diag_alloc(calloc(s->rows + 1, sizeof(*s->above)));
     s->launch = 0;
 }
 
@@ -494,32 +496,38 @@ static size_t all_values(const struct schedule *s) {
     return n;
 }
 
+/// Every launch.
+#define ANY_LAUNCH SIZE_MAX
+
 /// A ceiling's median, and the largest sample: what the machine can surely do.
 struct roof {
     double usual;
     double most;
 };
 
-/// Gets the best of the ceilings beside a problem that have this kind, an ISA that this one holds
-/// (NULL: any), and this mix (NULL: any) or its streaming form: what the best way to do it reaches.
-static struct roof roof_of(const struct schedule *s, size_t problem, int threads, const char *kind,
+/// Gets the best of the ceilings beside a row's problem in a launch (or any) that have this kind,
+/// an ISA that this one holds (NULL: any), and this mix (NULL: any) or its streaming form: what the
+/// best way to do it reaches.
+static struct roof roof_of(const struct schedule *s, size_t row, size_t launch, const char *kind,
                            const char *isa, const char *mix, double *scratch) {
     struct roof roof = {UNKNOWN, UNKNOWN};
+    const size_t problem = s->row_problem[row];
     char streaming[32];
     snprintf(streaming, sizeof(streaming), "streaming %s", mix ? mix : "");
     for (size_t i = 0; i < s->ceilings; i++) {
         const struct ceiling_samples *c = &s->ceiling[i];
-        if (c->problem != problem || c->threads != threads || strcmp(c->kind, kind) != 0 ||
-            (isa && !catalogue_isa_holds(isa, c->isa)) ||
+        if (c->problem != problem || c->threads != s->row[row].threads ||
+            strcmp(c->kind, kind) != 0 || (isa && !catalogue_isa_holds(isa, c->isa)) ||
             (mix && strcmp(c->mix, mix) != 0 && strcmp(c->mix, streaming) != 0)) {
             continue;
         }
-        // The samples of this ceiling from every launch.
         size_t n = 0;
         for (size_t k = 0; k < s->ceilings; k++) {
-            if (s->ceiling[k].problem == problem && same_ceiling(c, &s->ceiling[k])) {
-                memcpy(scratch + n, s->ceiling[k].values, s->ceiling[k].count * sizeof(*scratch));
-                n += s->ceiling[k].count;
+            const struct ceiling_samples *o = &s->ceiling[k];
+            if (o->problem == problem && same_ceiling(c, o) &&
+                (launch == ANY_LAUNCH || o->launch == launch)) {
+                memcpy(scratch + n, o->values, o->count * sizeof(*scratch));
+                n += o->count;
             }
         }
         roof.usual = fmax(roof.usual, stats_median(scratch, n));
@@ -528,52 +536,76 @@ static struct roof roof_of(const struct schedule *s, size_t problem, int threads
     return roof;
 }
 
+/// What a row is held against: the time that each bound asks for, 0 where it asks for none.
+struct bounds {
+    double fma_ns, bandwidth_ns;
+};
+
+/// Gets the bounds beside a row in a launch (or any), of the ceilings' medians or their best
+/// samples. UNKNOWN where there is no ceiling.
+static struct bounds bounds_of(const struct schedule *s, size_t i, size_t launch, bool best,
+                               double *scratch) {
+    const struct row *row = &s->row[i];
+    const struct op_driver *driver = op_find(row->problem.op);
+    const struct roof fma = roof_of(s, i, launch, "fma", row->isa, NULL, scratch);
+    const struct roof bandwidth = roof_of(s, i, launch, "bandwidth", NULL, driver->mix, scratch);
+    // Beside reading, a few stores go on at the same time.
+    double read, written;
+    driver->bytes(&row->problem, &read, &written);
+    const double bytes = strcmp(driver->mix, "read") == 0 ? read : read + written;
+    return (struct bounds){row->flops > 0 ? row->flops / (best ? fma.most : fma.usual) : 0,
+                           bytes / (best ? bandwidth.most : bandwidth.usual)};
+}
+
+/// Tells whether a share lies wholly above: in every launch the row's median and even the best
+/// sample of the ceiling beside it do not reconcile. What disturbs a launch disturbs both.
+static bool wholly_above(const struct schedule *s, size_t i, double *scratch) {
+    const struct row *row = &s->row[i];
+    bool above = false;
+    for (size_t l = 0; l < row->launches; l++) {
+        const struct launch_samples *samples = &row->samples[l];
+        const struct bounds least = bounds_of(s, i, samples->launch, true, scratch);
+        if (!(isfinite(least.fma_ns) && isfinite(least.bandwidth_ns))) {
+            continue;  // a launch that crashed before it could say
+        }
+        above = fmax(least.fma_ns, least.bandwidth_ns) >
+                SHARE_LIMIT * stats_median(samples->ns, samples->count);
+        if (!above) {
+            break;
+        }
+    }
+    return above;
+}
+
 size_t schedule_shares(struct schedule *s, bool judge) {
     double *scratch = diag_alloc(calloc(all_values(s), sizeof(*scratch)));
     size_t above = 0;
     for (size_t i = 0; i < s->rows; i++) {
         struct row *row = &s->row[i];
-        const struct op_driver *driver = op_find(row->problem.op);
         row->ceiling_kind = NULL;
         row->ceiling_share = UNKNOWN;
+        s->above[i] = false;
         if (row->verdict != VERDICT_PASSED || !isfinite(row->median_ns)) {
             continue;
         }
-        const struct roof fma =
-            roof_of(s, s->row_problem[i], row->threads, "fma", row->isa, NULL, scratch);
-        const struct roof bandwidth =
-            roof_of(s, s->row_problem[i], row->threads, "bandwidth", NULL, driver->mix, scratch);
-        // Beside reading, a few stores go on at the same time.
-        double read, written;
-        driver->bytes(&row->problem, &read, &written);
-        const double bytes = strcmp(driver->mix, "read") == 0 ? read : read + written;
-        const double fma_ns = row->flops > 0 ? row->flops / fma.usual : 0;
-        const double bandwidth_ns = bytes / bandwidth.usual;
-        if (!(isfinite(fma_ns) && isfinite(bandwidth_ns)) || fmax(fma_ns, bandwidth_ns) <= 0) {
+        const struct bounds usual = bounds_of(s, i, ANY_LAUNCH, false, scratch);
+        const double bound_ns = fmax(usual.fma_ns, usual.bandwidth_ns);
+        if (!(isfinite(usual.fma_ns) && isfinite(usual.bandwidth_ns)) || bound_ns <= 0) {
             continue;
         }
         // Roofline: the slower of the two bounds is the ceiling.
-        row->ceiling_kind = fma_ns > bandwidth_ns ? "fma" : "bandwidth";
-        row->ceiling_share = fmax(fma_ns, bandwidth_ns) / row->median_ns;
-        // Wholly above: even the best sample of the ceiling and the slowest launch do not
-        // reconcile.
-        const double least_ns =
-            fmax(row->flops > 0 ? row->flops / fma.most : 0, bytes / bandwidth.most);
-        double slowest = 0;
-        for (size_t l = 0; l < row->launches; l++) {
-            slowest = fmax(slowest, stats_median(row->samples[l].ns, row->samples[l].count));
-        }
-        if (least_ns / slowest > SHARE_LIMIT) {
-            above++;
-            if (judge) {
-                char reason[160];
-                snprintf(reason, sizeof(reason),
-                         "%.2f of the %s ceiling, above %.2f in every launch: flops, bytes or the "
-                         "ceiling are wrong",
-                         row->ceiling_share, row->ceiling_kind, SHARE_LIMIT);
-                row->verdict = VERDICT_ACCOUNTING;
-                set_text(&row->reason, reason);
-            }
+        row->ceiling_kind = usual.fma_ns > usual.bandwidth_ns ? "fma" : "bandwidth";
+        row->ceiling_share = bound_ns / row->median_ns;
+        s->above[i] = wholly_above(s, i, scratch);
+        above += s->above[i];
+        if (judge && s->above[i]) {
+            char reason[160];
+            snprintf(reason, sizeof(reason),
+                     "%.2f of the %s ceiling, above %.2f in every launch: flops, bytes or the "
+                     "ceiling are wrong",
+                     row->ceiling_share, row->ceiling_kind, SHARE_LIMIT);
+            row->verdict = VERDICT_ACCOUNTING;
+            set_text(&row->reason, reason);
         }
     }
     free(scratch);
@@ -651,4 +683,5 @@ void schedule_free(struct schedule *s) {
     free(s->problem_done);
     free(s->hash);
     free(s->samples_wanted);
+    free(s->above);
 }

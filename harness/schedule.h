@@ -19,6 +19,7 @@ struct ceiling_samples {
     char kernel[64], kind[16], isa[16], dtype[8], mix[24], level[8];
     double bytes;
     int threads;
+    size_t launch;  ///< That these were taken in, from 0.
     size_t count;
     double *values;  ///< GFLOP/s or GB/s.
 };
@@ -48,6 +49,8 @@ struct schedule {
     bool *problem_done;      ///< [problems], in this launch.
     char (*hash)[20];        ///< [rows]: of the verified output, "" before that.
     size_t *samples_wanted;  ///< [rows], in this launch.
+    bool *above;             ///< [rows]: a share that lies above its ceiling in every launch.
+    bool only_above;         ///< Measure no others.
     long current;            ///< Row that the worker is busy with, or -1.
     char current_what[64];
     char current_fault[200];  ///< What the worker said of a fault, or "".
@@ -74,13 +77,15 @@ int schedule_read_journal(struct schedule *schedule, bool *torn);
 /// plug-in that cannot be loaded, ... Verdicts are in the rows.
 int schedule_run(struct schedule *schedule);
 
-/// Measures the same again in `launches` further launches, without a budget.
-int schedule_more(struct schedule *schedule, size_t launches);
-
-/// Sets every row's ceiling_kind and ceiling_share from the ceilings beside its problem, and the
-/// verdict ACCOUNTING where a share lies wholly above 1.05. Needs the medians. Returns the number
-/// of rows that are above, so that they can be measured again.
+/// Sets every row's ceiling_kind and ceiling_share from the ceilings beside its problem, and finds
+/// the rows whose share lies wholly above 1.05: in every launch even the best sample of the ceiling
+/// does not reconcile with the row's median. With `judge` their verdict becomes ACCOUNTING. Needs
+/// the medians. Returns the number of these rows.
 size_t schedule_shares(struct schedule *schedule, bool judge);
+
+/// Measures the rows that schedule_shares() has found, and the ceilings beside them, in a further
+/// launch without a budget. Returns as schedule_run().
+int schedule_again(struct schedule *schedule);
 
 /// Gets the ceilings, pooled over the problems of the same level. Free with ceilings_free().
 void schedule_ceilings(const struct schedule *schedule, struct ceiling_list *list);

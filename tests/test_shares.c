@@ -18,8 +18,14 @@
 #include "op.h"
 #include "schedule.h"
 
-/// A row of one thread whose samples all take 10 ns.
+/// A row of one thread whose samples all take 10 ns, where a test does not say otherwise.
 #define MEDIAN_NS 10.0
+
+/// What a launch saw: the row's time, and beside it FMA peaks in operations per ns and a bandwidth
+/// of the row's op's mix in bytes per ns.
+struct launch {
+    double ns, peak_avx512, peak_bf16, bandwidth;
+};
 
 struct share {
     enum verdict verdict;
@@ -35,11 +41,9 @@ static void add_ceiling(FILE *file, const char *kind, const char *isa, const cha
             kind, isa, kind, isa, mix, value);
 }
 
-/// Gets the share of a row of `flops` operations that ran with `isa`, beside an FMA peak for
-/// avx512 and one for avx512bf16, in operations per ns, and a bandwidth of its op's mix in bytes
-/// per ns.
-static struct share share_of(const struct problem *wanted, const char *isa, double flops,
-                             double peak_avx512, double peak_bf16, double bandwidth) {
+/// Gets the share of a row of `flops` operations that ran with `isa` in some launches.
+static struct share share_of_launches(const struct problem *wanted, const char *isa, double flops,
+                                      size_t launches, const struct launch *launch) {
     struct problem own = *wanted, *const problem = &own;
     size_t row_problem[1] = {0};
     struct row *row = diag_alloc(calloc(1, sizeof(*row)));
@@ -61,11 +65,16 @@ static struct share share_of(const struct problem *wanted, const char *isa, doub
     problem_case_name(name, problem, isa, "tag", 1);
     fprintf(file, "{\"journal\":1,\"seed\":1,\"rows\":[[\"%s\",\"\"]]}\n", name);
     fputs("{\"event\":\"verdict\",\"case\":0,\"verdict\":\"PASSED\",\"hash\":\"00\"}\n", file);
-    fprintf(file, "{\"event\":\"samples\",\"case\":0,\"ns\":[%.9g],\"iterations\":1}\n", MEDIAN_NS);
-    add_ceiling(file, "fma", "avx512", "", peak_avx512);
-    add_ceiling(file, "fma", "avx512bf16", "", peak_bf16);
-    add_ceiling(file, "bandwidth", "avx512", op_find(problem->op)->mix, bandwidth);
-    fputs("{\"event\":\"problem\",\"problem\":0}\n{\"event\":\"launch\",\"launch\":0}\n", file);
+    for (size_t i = 0; i < launches; i++) {
+        fprintf(file, "{\"event\":\"samples\",\"case\":0,\"ns\":[%.9g],\"iterations\":1}\n",
+                launch[i].ns);
+        add_ceiling(file, "fma", "avx512", "", launch[i].peak_avx512);
+        add_ceiling(file, "fma", "avx512bf16", "", launch[i].peak_bf16);
+        add_ceiling(file, "bandwidth", "avx512", op_find(problem->op)->mix, launch[i].bandwidth);
+        fprintf(file,
+                "{\"event\":\"problem\",\"problem\":0}\n{\"event\":\"launch\",\"launch\":%zu}\n",
+                i);
+    }
     assert_int_equal(fclose(file), 0);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", descriptor);
 
@@ -84,12 +93,22 @@ static struct share share_of(const struct problem *wanted, const char *isa, doub
     close(descriptor);
     struct result result = {.count = 1, .rows = row};
     results_derive(&result);
-    schedule_shares(&schedule, true);
+    const size_t above = schedule_shares(&schedule, false);
+    assert_int_equal(row->verdict, VERDICT_PASSED);
+    assert_int_equal(schedule_shares(&schedule, true), above);
+    assert_int_equal(row->verdict == VERDICT_ACCOUNTING, above == 1);
     struct share share = {row->verdict, row->ceiling_share, ""};
     snprintf(share.kind, sizeof(share.kind), "%s", row->ceiling_kind ? row->ceiling_kind : "");
     schedule_free(&schedule);
     results_free(&result);
     return share;
+}
+
+/// The same of one launch.
+static struct share share_of(const struct problem *problem, const char *isa, double flops,
+                             double peak_avx512, double peak_bf16, double bandwidth) {
+    const struct launch launch = {MEDIAN_NS, peak_avx512, peak_bf16, bandwidth};
+    return share_of_launches(problem, isa, flops, 1, &launch);
 }
 
 static const struct problem attention = {
@@ -137,12 +156,33 @@ static void reads_against_reading(void **state) {
     assert_float_equal((float)share.of_ceiling, 0.9F, 1e-6F);
 }
 
+/// A launch that is slower as a whole explains nothing: row and ceiling are a pair.
+static void launches_are_pairs(void **state) {
+    (void)state;
+    const struct launch slower_and_faster[] = {{20, 50, 50, 1e12}, {10, 100, 100, 1e12}};
+    assert_int_equal(share_of_launches(&attention, "avx512", 1100, 2, slower_and_faster).verdict,
+                     VERDICT_ACCOUNTING);
+    assert_int_equal(share_of_launches(&attention, "avx512", 1040, 2, slower_and_faster).verdict,
+                     VERDICT_PASSED);
+}
+
+/// Neighbours had the ceiling's few samples in one launch, and not in the next.
+static void one_launch_acquits(void **state) {
+    (void)state;
+    const struct launch launches[] = {{10, 50, 50, 1e12}, {10, 100, 100, 1e12}, {10, 60, 60, 1e12}};
+    for (size_t count = 1; count <= 3; count++) {
+        assert_int_equal(share_of_launches(&attention, "avx512", 900, count, launches).verdict,
+                         count == 1 ? VERDICT_ACCOUNTING : VERDICT_PASSED);
+    }
+    assert_int_equal(share_of_launches(&attention, "avx512", 900, 1, &launches[2]).verdict,
+                     VERDICT_ACCOUNTING);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(highest_peak_of_the_isa),
-        cmocka_unit_test(no_peak_of_a_larger_isa),
-        cmocka_unit_test(above_is_accounting),
-        cmocka_unit_test(reads_against_reading),
+        cmocka_unit_test(highest_peak_of_the_isa), cmocka_unit_test(no_peak_of_a_larger_isa),
+        cmocka_unit_test(above_is_accounting),     cmocka_unit_test(reads_against_reading),
+        cmocka_unit_test(launches_are_pairs),      cmocka_unit_test(one_launch_acquits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,6 +111,14 @@ static void softmax_flush_later(const struct mha_softmax_args *args, void *memor
     }
 }
 
+/// No work where the output holds a number already: an answer from the call before, right to the
+/// last bit.
+static void softmax_remembers(const struct mha_softmax_args *args, void *memory) {
+    if (args->rows > 0 && args->cols > 0 && isnan(args->y[0])) {
+        softmax_right(args, memory);
+    }
+}
+
 /// Three times the work.
 static void softmax_slow(const struct mha_softmax_args *args, void *memory) {
     for (int i = 0; i < 3; i++) {
@@ -203,6 +211,7 @@ const struct mha_library_entry conduct_faults[] = {
     FAULT(softmax, tires, .flags = 0),
     FAULT(softmax, collapses, .flags = 0),
     FAULT(softmax, flush_later, .flags = 0),
+    FAULT(softmax, remembers, .flags = 0),
     FAULT(softmax, slow, .flags = 0),
     FAULT(softmax, flush, .flags = 0),
     FAULT(softmax, rounding, .flags = 0),
