@@ -38,6 +38,7 @@ int measurement_begin(struct measurement *m, const struct options *options,
     memset(m, 0, sizeof(*m));
     m->options = options;
     m->machine = machine;
+    m->min_time_s = DEFAULT_MIN_TIME_S;
     m->started = (json_int_t)time(NULL);
     int code = run_context_check(options);
     if (code == EXIT_DONE) {
@@ -146,7 +147,7 @@ int measurement_take(struct measurement *m) {
         .default_budget_s = m->default_budget_s,
         .default_launches = m->default_launches,
         .default_samples = m->default_samples,
-        .default_min_time_s = DEFAULT_MIN_TIME_S,
+        .default_min_time_s = m->min_time_s,
         .journal = is_regular(m->out) ? m->journal : NULL,
     };
     supervisor_catch_signals();

@@ -26,7 +26,8 @@ struct measurement {
     size_t *row_problem;           ///< [result.count]
     struct ceiling_list ceilings;  ///< After measurement_take().
     bool interrupted;
-    double min_time_s;
+    double min_time_s;  ///< Of a sample; without an option what measurement_begin() sets or the
+                        ///< caller after it.
     char out[512], journal[600];
     json_int_t started;
 };
