@@ -61,6 +61,7 @@ struct live {
     struct canary_history history;
     const struct mha_kernel *peak;  ///< For the canary.
     double call_ns;                 ///< Estimate of one call.
+    double moved_bytes;             ///< That one call must move.
     uint64_t hash;                  ///< Of the verified output.
     bool dead;                      ///< Failed after timing; no samples are reported.
     // ceilings
@@ -171,14 +172,26 @@ static void settle(int threads) {
     previous = threads;
 }
 
+/// A core's rate from memory, in bytes per ns, and the part of a sample that may go to fetching
+/// what others have driven out of the caches meanwhile.
+#define MEMORY_BYTES_PER_NS 10.0
+#define COLD_SHARE 0.01
+
+/// Tells whether a call of its own must come before a sample: hot is hot from the first iteration
+/// on. Where one call is the sample, that doubles its price, and one that computes for long goes
+/// without.
+static bool needs_warming(const struct live *l) {
+    return l->team.copies == 1 &&
+           (l->iterations > 1 || l->moved_bytes / MEMORY_BYTES_PER_NS > COLD_SHARE * l->call_ns);
+}
+
 static void take_sample(struct live *l) {
     const int threads = l->team.threads;
     double ns = 0;
     bool disturbed = true;
     for (int attempt = 0; attempt < SAMPLE_TRIES && disturbed; attempt++) {
         settle(threads);
-        if (l->team.copies == 1 && l->iterations > 1) {
-            // Hot is hot from the first iteration on: others have used the caches meanwhile.
+        if (needs_warming(l)) {
             sample_body(l, 1);
         }
         const struct canary before = canary_look(threads, l->peak);
@@ -353,6 +366,9 @@ static void admit(struct problem_run *p, const json_t *json) {
     l->id = id;
     l->kernel = loaded->kernel;
     l->wanted = (size_t)protocol_get_integer(json, "samples");
+    double read, written;
+    p->driver->bytes(&p->problem, &read, &written);
+    l->moved_bytes = read + written;
     l->peak = peak_kernel(p->worker, l->kernel->isa);
     send_start(id, "preparing", 0);
     if (!team_case_make(&l->team, p->driver, l->kernel, &p->problem,
@@ -559,13 +575,14 @@ static void admit_ceiling(struct problem_run *p, struct stream *s, const struct 
     } else {
         double read, written;
         s->driver->bytes(&s->problem, &read, &written);
+        l->moved_bytes = read + written;
         l->kind = "bandwidth";
         // A streaming variant is a mix of its own: its stores go past the caches.
         const bool streaming = strncmp(kernel->tag, "nt", 2) == 0;
         l->mix = !streaming                        ? kernel->op
                  : strcmp(kernel->op, "copy") == 0 ? "streaming copy"
                                                    : "streaming write";
-        l->work = read + written;
+        l->work = l->moved_bytes;
     }
     p->live_count++;
 }
@@ -792,9 +809,10 @@ static void run_problem(const struct worker *worker, const json_t *json, double 
             if (l->id >= 0) {
                 send_start(l->id, "calibrating", 10 * fmax(l->call_ns, min_time_ns));
             }
-            // Ceilings get shorter samples: they are many, and steadier.
+            // Ceilings' samples are as long as the others': what L3 gives depends on how often it
+            // was asked before.
             settle(l->team.threads);
-            if (!find_iterations(l, l->id >= 0 ? min_time_ns : min_time_ns / 4)) {
+            if (!find_iterations(l, min_time_ns)) {
                 l->dead = true;
                 if (l->id >= 0) {
                     send_verdict(l->id, VERDICT_SKIPPED, "the stopwatch tells no time", NULL,
