@@ -60,6 +60,30 @@ static inline struct move_heads move_heads_of_split(const struct mha_split_args 
     };
 }
 
+/// Copies one row of `n` elements, and fetches those of `next` that stand opposite.
+typedef void move_row_fn(size_t n, const float *x, float *y, const float *next);
+
+/// Streams that a long row is cut into, and elements of a stream's turn. A core keeps more of DRAM
+/// busy with several streams than with one: 2 to 8 copied 9 to 17 % faster, as fast from L3 and 2 %
+/// slower in L1 and L2 (Emerald Rapids); 16 were slower, and 8 that lie a power of 2 apart would be
+/// all that a set of an 8-way cache holds.
+enum { MOVE_STREAMS = 4, MOVE_TURN = 128 };
+
+/// Runs `move_row` over a long row, by turns at four places. Each fetches its next turn.
+__attribute__((always_inline)) static inline void move_streams(size_t n, const float *x, float *y,
+                                                               move_row_fn *move_row) {
+    const size_t part = n / (MOVE_STREAMS * (size_t)MOVE_TURN) * MOVE_TURN;
+    for (size_t i = 0; i < part; i += MOVE_TURN) {
+        const size_t ahead = i + MOVE_TURN < part ? MOVE_TURN : 0;
+        for (size_t s = 0; s < MOVE_STREAMS; s++) {
+            const size_t at = s * part + i;
+            move_row(MOVE_TURN, x + at, y + at, x + at + ahead);
+        }
+    }
+    const size_t done = MOVE_STREAMS * part;
+    move_row(n - done, x + done, y + done, x + done);
+}
+
 /// Runs `move_rows` over all heads and tokens. Always inlined, so that move_rows is no call either.
 __attribute__((always_inline)) static inline void move_heads(const struct move_heads *m,
                                                              move_rows_fn *move_rows) {
