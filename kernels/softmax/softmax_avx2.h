@@ -53,11 +53,6 @@ struct softmax_avx2_sum {
     float total;   ///< The sum of all exponentials.
 };
 
-/// Gets what to scale the exponentials by.
-static inline __m256 softmax_avx2_factor(float total) {
-    return _mm256_set1_ps(softmax_factor(total));
-}
-
 /// Inlined with a constant `far`, and with a `next_y` that is NULL or is not.
 __attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx2_exps_from(
     bool far, __m256 from, const float *x, float *e, size_t n, const float *next_x,
@@ -89,12 +84,11 @@ __attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx
     return (struct softmax_avx2_sum){i, tail, vec_avx2_reduce_add(_mm256_add_ps(s0, s1))};
 }
 
-/// Stores exp(x[i] - largest) to e[i] for the whole vectors of x[0..n), all of them times a factor
-/// near 1. e may be x. Next_x, and next_y unless it is NULL, are fetched line by line along the
-/// way.
+/// Stores 2^exponent of x[i] to e[i] for the whole vectors of x[0..n). e may be x. Next_x, and
+/// next_y unless it is NULL, are fetched line by line along the way.
 __attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx2_exps(
-    float largest, const float *x, float *e, size_t n, const float *next_x, const float *next_y) {
-    const struct softmax_exponent exponent = softmax_exponent_of(largest);
+    struct softmax_exponent exponent, const float *x, float *e, size_t n, const float *next_x,
+    const float *next_y) {
     const __m256 from = _mm256_set1_ps(exponent.from);
     return exponent.far ? softmax_avx2_exps_from(true, from, x, e, n, next_x, next_y)
                         : softmax_avx2_exps_from(false, from, x, e, n, next_x, next_y);

@@ -53,11 +53,6 @@ struct softmax_avx512_sum {
     float total;   ///< The sum of all exponentials.
 };
 
-/// Gets what to scale the exponentials by.
-static inline __m512 softmax_avx512_factor(float total) {
-    return _mm512_set1_ps(softmax_factor(total));
-}
-
 /// Inlined with a constant `far`, and with a `next_y` that is NULL or is not.
 __attribute__((always_inline)) static inline struct softmax_avx512_sum softmax_avx512_exps_from(
     bool far, __m512 from, const float *x, float *e, size_t n, const float *next_x,
@@ -92,12 +87,11 @@ __attribute__((always_inline)) static inline struct softmax_avx512_sum softmax_a
     return (struct softmax_avx512_sum){i, tail, vec_avx512_reduce_add(total)};
 }
 
-/// Stores exp(x[i] - largest) to e[i] for the whole vectors of x[0..n), all of them times a factor
-/// near 1. e may be x. Next_x, and next_y unless it is NULL, are fetched line by line along the
-/// way.
+/// Stores 2^exponent of x[i] to e[i] for the whole vectors of x[0..n). e may be x. Next_x, and
+/// next_y unless it is NULL, are fetched line by line along the way.
 __attribute__((always_inline)) static inline struct softmax_avx512_sum softmax_avx512_exps(
-    float largest, const float *x, float *e, size_t n, const float *next_x, const float *next_y) {
-    const struct softmax_exponent exponent = softmax_exponent_of(largest);
+    struct softmax_exponent exponent, const float *x, float *e, size_t n, const float *next_x,
+    const float *next_y) {
     const __m512 from = _mm512_set1_ps(exponent.from);
     return exponent.far ? softmax_avx512_exps_from(true, from, x, e, n, next_x, next_y)
                         : softmax_avx512_exps_from(false, from, x, e, n, next_x, next_y);

@@ -32,7 +32,7 @@ static inline void stream_zeros(float *y) {
 #define SOFTMAX_SUM struct softmax_avx2_sum
 #define SOFTMAX_LARGEST softmax_avx2_largest
 #define SOFTMAX_EXPS softmax_avx2_exps
-#define SOFTMAX_FACTOR softmax_avx2_factor
+#define SOFTMAX_SET _mm256_set1_ps
 #define SOFTMAX_VECTOR __m256
 #define SOFTMAX_STORE _mm256_storeu_ps
 #include "softmax/softmax_nt.inl"

@@ -34,7 +34,7 @@ static inline void store_tail(float *y, __m256 tail, size_t n, __m256 factor) {
 #define SOFTMAX_SUM struct softmax_avx2_sum
 #define SOFTMAX_LARGEST softmax_avx2_largest
 #define SOFTMAX_EXPS softmax_avx2_exps
-#define SOFTMAX_FACTOR softmax_avx2_factor
+#define SOFTMAX_SET _mm256_set1_ps
 #include "softmax/softmax_passes.inl"
 
 const struct mha_kernel softmax_f32_avx2_t8c3_u16a2 = {

@@ -31,7 +31,7 @@ static inline void stream_zeros(float *y) {
 #define SOFTMAX_SUM struct softmax_avx512_sum
 #define SOFTMAX_LARGEST softmax_avx512_largest
 #define SOFTMAX_EXPS softmax_avx512_exps
-#define SOFTMAX_FACTOR softmax_avx512_factor
+#define SOFTMAX_SET _mm512_set1_ps
 #define SOFTMAX_VECTOR __m512
 #define SOFTMAX_STORE _mm512_storeu_ps
 #include "softmax/softmax_nt.inl"

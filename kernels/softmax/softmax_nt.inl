@@ -1,7 +1,7 @@
 /// softmax with streaming stores and prefetch of the row to come, over the first two passes of one
 /// ISA: for scores that exceed the caches, where a plain store would read the line first, and a
 /// row's exponentials would wait for its scores. Includers include softmax_<isa>.h and define
-/// SOFTMAX_LANES, SOFTMAX_SUM, SOFTMAX_LARGEST, SOFTMAX_EXPS and SOFTMAX_FACTOR of it,
+/// SOFTMAX_LANES, SOFTMAX_SUM, SOFTMAX_LARGEST and SOFTMAX_EXPS of it, SOFTMAX_SET,
 /// SOFTMAX_VECTOR, SOFTMAX_STORE, and
 ///
 ///   scale(e, y, n, factor)        y[i] = e[i] * factor for i < n
@@ -57,10 +57,10 @@ static void run(const struct mha_softmax_args *args, void *workspace) {
         if (span.begin < span.end) {
             const size_t n = span.end - span.begin;
             const float *const x = row.x + span.begin;
-            const SOFTMAX_SUM sum =
-                SOFTMAX_EXPS(SOFTMAX_LARGEST(x, n), x, e, n, next.x + next.span.begin, NULL);
+            const SOFTMAX_SUM sum = SOFTMAX_EXPS(softmax_exponent_of(SOFTMAX_LARGEST(x, n)), x, e,
+                                                 n, next.x + next.span.begin, NULL);
             SOFTMAX_STORE(e + sum.whole, sum.tail);
-            scale_streaming(e, row.y + span.begin, n, SOFTMAX_FACTOR(sum.total));
+            scale_streaming(e, row.y + span.begin, n, SOFTMAX_SET(softmax_factor(sum.total)));
         }
         zero_streaming(row.y, span.begin);
         zero_streaming(row.y + span.end, args->cols - span.end);

@@ -1,7 +1,8 @@
 /// softmax in three passes over each span, over those of one ISA: for scores that the caches hold.
-/// Includers include softmax_<isa>.h and define SOFTMAX_VECTOR, SOFTMAX_SUM, SOFTMAX_LARGEST,
-/// SOFTMAX_EXPS and SOFTMAX_FACTOR of it, and
+/// Includers include softmax_<isa>.h and define SOFTMAX_SUM, SOFTMAX_LARGEST and SOFTMAX_EXPS of
+/// it, and
 ///
+///   SOFTMAX_VECTOR, SOFTMAX_SET(x)  a vector, and one of x in every lane
 ///   scale(y, n, factor)             y[i] *= factor for i < n, whole vectors
 ///   store_tail(y, tail, n, factor)  y[i] = tail[i] * factor for i < n, less than a vector
 ///
@@ -14,11 +15,28 @@
 ///
 /// Short are rows of which L1 holds the six that are at work. With long ones the wait is a small
 /// part, and a row that is scaled later has left L1.
+///
+/// Rows that L1 does not hold go piece by piece, so that scores come from L2 once: a piece's powers
+/// are of the distance to the maximum so far (the online softmax of M. Milakov and N. Gimelshein,
+/// arXiv:1805.02867, section 3), rounded to a whole exponent of 2. The last pass brings the pieces
+/// together by these: powers of 2, from which no error comes.
+#include <math.h>
+
 #include "mha_kernel.h"
 #include "softmax/softmax_rows.h"
 
 /// Six rows of 4 KiB in an L1 of 32 KiB.
 enum { SHORT_COLS = 1024 };
+
+/// Scores and results of 16 KiB each: all of an L1 of 32 KiB.
+enum { LONG_COLS = 4096 };
+
+/// Elements of a piece: its scores, the next piece's and its results are 24 KiB. Of 1024, 2048 and
+/// 4096 the best (Emerald Rapids, AVX-512 and AVX2).
+enum { PIECE = 2048 };
+
+/// Most pieces of a row; those of longer rows are longer.
+enum { PIECES = 64 };
 
 /// The visible part of a row.
 struct line {
@@ -40,6 +58,12 @@ static inline struct line line_at(const struct mha_softmax_args *args, size_t i,
                          row.span.end - row.span.begin};
 }
 
+/// Gets x 2^k for a whole k < 0, which is 0 long before k = -300, else x: exponents rise over
+/// pieces of -inf alone, whose powers are 0 whatever they are scaled by.
+static inline float scaled_down(float x, float k) {
+    return k < 0.0f ? ldexpf(x, k < -300.0f ? -300 : (int)k) : x;
+}
+
 /// Scales a row of exponentials, of which those behind the `whole` first are in `tail`.
 static inline void finish(struct line line, size_t whole, SOFTMAX_VECTOR tail,
                           SOFTMAX_VECTOR factor) {
@@ -53,17 +77,18 @@ static void run_short(const struct mha_softmax_args *args) {
     float largest_of_next = SOFTMAX_LARGEST(next.x, next.n);
     struct line done = {now.x, now.y, 0};
     size_t whole = 0;
-    SOFTMAX_VECTOR tail = SOFTMAX_FACTOR(0.0f), factor = tail;
+    SOFTMAX_VECTOR tail = SOFTMAX_SET(0.0f), factor = tail;
     for (size_t i = 0; i < args->rows; i++) {
         const struct line after = line_at(args, i + 2, true);
-        const SOFTMAX_SUM sum = SOFTMAX_EXPS(largest, now.x, now.y, now.n, after.x, next.y);
+        const SOFTMAX_SUM sum =
+            SOFTMAX_EXPS(softmax_exponent_of(largest), now.x, now.y, now.n, after.x, next.y);
         largest = largest_of_next;
         largest_of_next = SOFTMAX_LARGEST(after.x, after.n);
         finish(done, whole, tail, factor);
         done = now;
         whole = sum.whole;
         tail = sum.tail;
-        factor = SOFTMAX_FACTOR(sum.total);
+        factor = SOFTMAX_SET(softmax_factor(sum.total));
         now = next;
         next = after;
     }
@@ -75,12 +100,64 @@ static void run_long(const struct mha_softmax_args *args) {
     float largest = SOFTMAX_LARGEST(now.x, now.n);
     for (size_t i = 0; i < args->rows; i++) {
         const struct line next = line_at(args, i + 1, false);
-        const SOFTMAX_SUM sum = SOFTMAX_EXPS(largest, now.x, now.y, now.n, next.x, NULL);
+        const SOFTMAX_SUM sum =
+            SOFTMAX_EXPS(softmax_exponent_of(largest), now.x, now.y, now.n, next.x, NULL);
         largest = SOFTMAX_LARGEST(next.x, next.n);
-        finish(now, sum.whole, sum.tail, SOFTMAX_FACTOR(sum.total));
+        finish(now, sum.whole, sum.tail, SOFTMAX_SET(softmax_factor(sum.total)));
         // Where it comes to memory: a row of the output in one go.
         softmax_zero_masked(args, softmax_row_at(args, i));
         now = next;
+    }
+}
+
+/// Computes a row piece by piece, and fetches the one at next_x. Returns false for a row of scores
+/// that are `far` from 0: its results are to be computed otherwise.
+static bool in_pieces(struct line line, const float *next_x) {
+    const size_t piece =
+        line.n <= (size_t)PIECE * PIECES ? PIECE : (line.n / PIECES / PIECE + 1) * PIECE;
+    float from[PIECES];
+    float largest = -INFINITY, total = 0.0f, last = 0.0f;
+    SOFTMAX_SUM sum = {0};
+    float largest_of_piece = SOFTMAX_LARGEST(line.x, line.n < piece ? line.n : piece);
+    for (size_t i = 0, k = 0; i < line.n; k++) {
+        const size_t n = line.n - i < piece ? line.n - i : piece, end = i + n;
+        const size_t left = line.n - end;
+        largest = largest_of_piece > largest ? largest_of_piece : largest;
+        const struct softmax_exponent exponent = softmax_whole_exponent_of(largest);
+        if (exponent.far) {
+            return false;
+        }
+        sum = SOFTMAX_EXPS(exponent, line.x + i, line.y + i, n, left > 0 ? line.x + end : next_x,
+                           NULL);
+        largest_of_piece = SOFTMAX_LARGEST(line.x + end, left < piece ? left : piece);
+        total = scaled_down(total, exponent.from - last) + sum.total;
+        last = from[k] = exponent.from;
+        i = end;
+    }
+    const float factor = softmax_factor(total);
+    // The last ones first: they are still in L1.
+    for (size_t k = (line.n + piece - 1) / piece; k-- > 0;) {
+        const size_t i = k * piece;
+        const SOFTMAX_VECTOR scaled = SOFTMAX_SET(scaled_down(factor, last - from[k]));
+        if (line.n - i <= piece) {
+            finish((struct line){line.x + i, line.y + i, line.n - i}, sum.whole, sum.tail, scaled);
+        } else {
+            scale(line.y + i, piece, scaled);
+        }
+    }
+    return true;
+}
+
+static void run_pieces(const struct mha_softmax_args *args) {
+    for (size_t i = 0; i < args->rows; i++) {
+        const struct line now = line_at(args, i, false), next = line_at(args, i + 1, false);
+        if (!in_pieces(now, next.x)) {
+            const float largest = SOFTMAX_LARGEST(now.x, now.n);
+            const SOFTMAX_SUM sum =
+                SOFTMAX_EXPS(softmax_exponent_of(largest), now.x, now.y, now.n, next.x, NULL);
+            finish(now, sum.whole, sum.tail, SOFTMAX_SET(softmax_factor(sum.total)));
+        }
+        softmax_zero_masked(args, softmax_row_at(args, i));
     }
 }
 
@@ -88,6 +165,8 @@ static void run(const struct mha_softmax_args *args, void *workspace) {
     (void)workspace;
     if (args->cols <= SHORT_COLS) {
         run_short(args);
+    } else if (args->cols > LONG_COLS && args->x != args->y) {  // a row may be computed twice
+        run_pieces(args);
     } else {
         run_long(args);
     }

@@ -32,6 +32,13 @@ static inline struct softmax_exponent softmax_exponent_of(float largest) {
     return (struct softmax_exponent){far, far ? reference : -(reference * VEC_LOG2_E)};
 }
 
+/// The same from a whole number: what differs by that alone can be brought together by a power of
+/// 2, exactly. The largest power is between 1 and 2. Without a meaning where it is `far`.
+static inline struct softmax_exponent softmax_whole_exponent_of(float largest) {
+    const struct softmax_exponent exponent = softmax_exponent_of(largest);
+    return (struct softmax_exponent){exponent.far, -floorf(-exponent.from)};
+}
+
 /// Gets the factor of the last pass. The sum is at least about 1, or NaN, which then spreads over
 /// the row, or 0 when every score is -inf: the result is zeros.
 static inline float softmax_factor(float sum) {

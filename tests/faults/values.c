@@ -141,6 +141,25 @@ static void softmax_in_place(const struct mha_softmax_args *args, void *memory) 
     }
 }
 
+/// Leaves the first 2048 results of a longer row at the scale of the maximum up to there.
+static void softmax_first_piece(const struct mha_softmax_args *args, void *memory) {
+    enum { PIECE = 2048 };
+    softmax_right(args, memory);
+    for (size_t r = 0; r < args->rows; r++) {
+        const struct mha_span span = mha_row_span(&args->mask, args->first_row + r);
+        const float *x = (const float *)args->x + r * args->x_stride;
+        float *y = args->y + r * args->y_stride;
+        float first = -INFINITY, max = first;
+        for (size_t c = span.begin; c < span.end; c++) {
+            max = x[c] > max ? x[c] : max;
+            first = c < PIECE ? max : first;
+        }
+        for (size_t c = span.begin; c < span.end && c < PIECE && first < max; c++) {
+            y[c] *= expf(max - first);
+        }
+    }
+}
+
 /// Takes powers of 2 at x log2(e) - max log2(e) by one fused multiply-add, wherever the scores lie:
 /// far from 0 the product of the maximum is off by more than all that its row has.
 static void softmax_base_two(const struct mha_softmax_args *args, void *memory) {
@@ -430,6 +449,7 @@ const struct mha_library_entry value_faults[] = {
     FAULT(softmax, in_place, .flags = MHA_FLAG_IN_PLACE),
     FAULT(softmax, kept_shift, .flags = 0),
     FAULT(softmax, base_two, .flags = 0),
+    FAULT(softmax, first_piece, .flags = 0),
     FAULT(qk, first_head, .flags = 0),
     FAULT(qk, fixed_scale, .flags = 0),
     FAULT(qk, above_bound, .flags = 0),
