@@ -122,6 +122,23 @@ __attribute__((always_inline)) static inline void gemm_prefetch(const enum widen
     }
 }
 
+/// What a product with rows of B that are taken as they are fetches along the way: `bytes` from
+/// `at` on beside the first of them, and as many, as far apart as they are, beside the others. A
+/// NULL fetches nothing.
+struct gemm_beside {
+    const void *at;
+    size_t bytes;
+};
+
+/// Fetches what is beside row `p` of B. Inlined for the same reason as gemm_prefetch().
+__attribute__((always_inline)) static inline void gemm_fetch_beside(const enum widen_type type,
+                                                                    struct gemm_beside beside,
+                                                                    size_t p, size_t b_stride) {
+    for (size_t i = 0; beside.at != NULL && i < beside.bytes; i += GEMM_LINE_BYTES) {
+        __builtin_prefetch((const char *)widen_at(type, beside.at, p * b_stride) + i);
+    }
+}
+
 /// Largest K or V of a head, in bytes, beside which L2 has room for the next head's, which is
 /// fetched then while this one is computed: 0, none, unless gemm_<isa>.h says otherwise.
 #ifndef GEMM_AHEAD_BYTES

@@ -375,7 +375,7 @@ static inline void gemm_avx512_pack(const float *b, size_t b_stride, size_t cols
 /// `type` and `vectors` are constants where it is called.
 __attribute__((always_inline)) static inline void gemm_avx512_row_of(
     const enum widen_type type, const size_t vectors, __mmask16 last, size_t depth, const float *a,
-    const void *b, size_t b_stride, bool add, float *c) {
+    const void *b, size_t b_stride, bool add, float *c, struct gemm_beside beside) {
     __m512 sum[8];
 #pragma GCC unroll 8
     for (size_t v = 0; v < 8 && v < vectors; v++) {
@@ -385,6 +385,7 @@ __attribute__((always_inline)) static inline void gemm_avx512_row_of(
     for (size_t p = 0; p < depth; p++) {
         const __m512 x = _mm512_set1_ps(a[p]);
         const void *row = widen_at(type, b, p * b_stride);
+        gemm_fetch_beside(type, beside, p, b_stride);
 #pragma GCC unroll 8
         for (size_t v = 0; v < 8 && v < vectors; v++) {
             const __m512 y = v + 1 == vectors ? widen_avx512_tail(type, row, v * 16, last)
@@ -399,25 +400,27 @@ __attribute__((always_inline)) static inline void gemm_avx512_row_of(
 }
 
 /// Computes one row, C [cols] = A [depth] * B [depth, cols], or C += that with `add`, from a B that
-/// is not packed. The same bits as the tile's: 128 columns at a time, then 64 and 16.
-__attribute__((always_inline)) static inline void gemm_avx512_row(const enum widen_type type,
-                                                                  size_t cols, size_t depth,
-                                                                  const float *a, const void *b,
-                                                                  size_t b_stride, bool add,
-                                                                  float *c) {
+/// is not packed. The same bits as the tile's: 128 columns at a time, then 64 and 16. The first of
+/// these passes over the rows fetches what is `beside` them.
+__attribute__((always_inline)) static inline void gemm_avx512_row(
+    const enum widen_type type, size_t cols, size_t depth, const float *a, const void *b,
+    size_t b_stride, bool add, float *c, struct gemm_beside beside) {
     size_t col = 0;
     for (; col + 128 <= cols; col += 128) {
         gemm_avx512_row_of(type, 8, 0xffff, depth, a, widen_at(type, b, col), b_stride, add,
-                           c + col);
+                           c + col, beside);
+        beside.at = NULL;
     }
     if (col + 64 <= cols) {
         gemm_avx512_row_of(type, 4, 0xffff, depth, a, widen_at(type, b, col), b_stride, add,
-                           c + col);
+                           c + col, beside);
+        beside.at = NULL;
         col += 64;
     }
     for (; col < cols; col += 16) {
         gemm_avx512_row_of(type, 1, vec_avx512_mask(cols - col < 16 ? cols - col : 16), depth, a,
-                           widen_at(type, b, col), b_stride, add, c + col);
+                           widen_at(type, b, col), b_stride, add, c + col, beside);
+        beside.at = NULL;
     }
 }
 

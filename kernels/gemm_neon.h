@@ -218,11 +218,9 @@ static inline void gemm_neon_pack(const float *b, size_t b_stride, size_t cols, 
 
 /// A slice of gemm_neon_row(): `vectors` of 4 columns; that and `type` are constants where it is
 /// called.
-__attribute__((always_inline)) static inline void gemm_neon_row_of(const enum widen_type type,
-                                                                   const size_t vectors,
-                                                                   size_t depth, const float *a,
-                                                                   const void *b, size_t b_stride,
-                                                                   bool add, float *c) {
+__attribute__((always_inline)) static inline void gemm_neon_row_of(
+    const enum widen_type type, const size_t vectors, size_t depth, const float *a, const void *b,
+    size_t b_stride, bool add, float *c, struct gemm_beside beside) {
     float32x4_t sum[16];
 #pragma GCC unroll 16
     for (size_t v = 0; v < 16 && v < vectors; v++) {
@@ -231,6 +229,7 @@ __attribute__((always_inline)) static inline void gemm_neon_row_of(const enum wi
     for (size_t p = 0; p < depth; p++) {
         const float32x4_t x = vld1q_dup_f32(a + p);
         const void *row = widen_at(type, b, p * b_stride);
+        gemm_fetch_beside(type, beside, p, b_stride);
 #pragma GCC unroll 16
         for (size_t v = 0; v < 16 && v < vectors; v++) {
             sum[v] = vfmaq_f32(sum[v], widen_neon_load(type, row, v * 4), x);
@@ -243,26 +242,32 @@ __attribute__((always_inline)) static inline void gemm_neon_row_of(const enum wi
 }
 
 /// Computes one row, C [cols] = A [depth] * B [depth, cols], or C += that with `add`, from a B that
-/// is not packed. The same bits as the tile's: 64 columns at a time, then 16, 4 and the rest.
+/// is not packed. The same bits as the tile's: 64 columns at a time, then 16, 4 and the rest. The
+/// first of these passes over the rows fetches what is `beside` them.
 __attribute__((always_inline)) static inline void gemm_neon_row(const enum widen_type type,
                                                                 size_t cols, size_t depth,
                                                                 const float *a, const void *b,
-                                                                size_t b_stride, bool add,
-                                                                float *c) {
+                                                                size_t b_stride, bool add, float *c,
+                                                                struct gemm_beside beside) {
     size_t col = 0;
     for (; col + 64 <= cols; col += 64) {
-        gemm_neon_row_of(type, 16, depth, a, widen_at(type, b, col), b_stride, add, c + col);
+        gemm_neon_row_of(type, 16, depth, a, widen_at(type, b, col), b_stride, add, c + col,
+                         beside);
+        beside.at = NULL;
     }
     for (; col + 16 <= cols; col += 16) {
-        gemm_neon_row_of(type, 4, depth, a, widen_at(type, b, col), b_stride, add, c + col);
+        gemm_neon_row_of(type, 4, depth, a, widen_at(type, b, col), b_stride, add, c + col, beside);
+        beside.at = NULL;
     }
     for (; col + 4 <= cols; col += 4) {
-        gemm_neon_row_of(type, 1, depth, a, widen_at(type, b, col), b_stride, add, c + col);
+        gemm_neon_row_of(type, 1, depth, a, widen_at(type, b, col), b_stride, add, c + col, beside);
+        beside.at = NULL;
     }
     if (col < cols) {
         float32x4_t sum = vec_neon_load_tail(c + col, add ? cols - col : 0, 0.0f);
         for (size_t p = 0; p < depth; p++) {
             const float32x4_t y = widen_neon_tail(type, b, p * b_stride + col, cols - col);
+            gemm_fetch_beside(type, beside, p, b_stride);
             sum = vfmaq_f32(sum, y, vld1q_dup_f32(a + p));
         }
         vec_neon_store_tail(c + col, sum, cols - col);

@@ -254,9 +254,28 @@ static void run_packed(const struct mha_pv_args *args, float *room) {
     }
 }
 
-/// Fetches the share of head `head`, of those that pass the keys before `first`, in `keys` keys
-/// from there on: while the heads find their own keys in L1, the memory behind it would stand
-/// still.
+/// How the next block of keys is fetched while the heads pass one: not at all, some lines of each
+/// of its rows beside each row of this one, or some rows before each head's turn. The first of the
+/// two leaves the memory no pause, but makes the loop longer: where there are many heads, that is
+/// what takes the time.
+enum fetching { FETCH_NOTHING, FETCH_LINES, FETCH_ROWS };
+
+/// Gets the lines of V in a row.
+static inline size_t lines_of_row(const struct mha_pv_args *args) {
+    const size_t bytes = args->head_dim * widen_bytes(PV_TYPE);
+    return (bytes + GEMM_LINE_BYTES - 1) / GEMM_LINE_BYTES;
+}
+
+/// Gets the lines beside each row of a block that are the share of head `head`.
+static inline struct gemm_beside share_of(const struct mha_pv_args *args, size_t head, size_t keys,
+                                          const void *block) {
+    const size_t lines = lines_of_row(args);
+    const size_t from = head * lines / args->heads, to = (head + 1) * lines / args->heads;
+    const char *const next = widen_at(PV_TYPE, block, keys * args->v_stride);
+    return (struct gemm_beside){next + from * GEMM_LINE_BYTES, (to - from) * GEMM_LINE_BYTES};
+}
+
+/// Fetches the rows that are the share of head `head`, of `keys` keys from `first` on.
 __attribute__((always_inline)) static inline void fetch_share(const struct mha_pv_args *args,
                                                               size_t head, size_t first,
                                                               size_t keys) {
@@ -268,7 +287,7 @@ __attribute__((always_inline)) static inline void fetch_share(const struct mha_p
 /// The rows straight from V: all heads take a block of keys before the next one is touched. `fetch`
 /// is a constant where this is called.
 __attribute__((always_inline)) static inline void run_rows(const struct mha_pv_args *args,
-                                                           const bool fetch, float *room) {
+                                                           const enum fetching fetch, float *room) {
     const size_t most = PV_NEAR_BYTES / widen_bytes(PV_TYPE) / args->head_dim;
     const size_t block = most > 0 ? most : 1;
     for (size_t r = 0; r < args->rows; r++) {
@@ -276,9 +295,10 @@ __attribute__((always_inline)) static inline void run_rows(const struct mha_pv_a
         size_t first = span.begin;
         do {
             const size_t keys = span.end - first < block ? span.end - first : block;
+            const size_t left = span.end - first - keys;
+            const void *v = widen_at(PV_TYPE, args->v, first * args->v_stride);
             for (size_t h = 0; h < args->heads; h++) {
-                if (fetch) {
-                    const size_t left = span.end - first - keys;
+                if (fetch == FETCH_ROWS) {
                     fetch_share(args, h, first + keys, left < block ? left : block);
                 }
                 const void *from = widen_at(PV_TYPE, args->p,
@@ -286,22 +306,30 @@ __attribute__((always_inline)) static inline void run_rows(const struct mha_pv_a
                 if (PV_TYPE != WIDEN_F32) {
                     PV_WIDEN(PV_TYPE, 1, keys, from, 0, room, 0);
                 }
-                PV_ROW(PV_TYPE, args->head_dim, keys, PV_TYPE == WIDEN_F32 ? from : room,
-                       widen_at(PV_TYPE, args->v, first * args->v_stride), args->v_stride,
-                       first > span.begin, args->o + h * args->o_head_stride + r * args->o_stride);
+                struct gemm_beside beside = {NULL, 0};
+                if (fetch == FETCH_LINES && left >= keys) {
+                    beside = share_of(args, h, keys, v);
+                }
+                PV_ROW(PV_TYPE, args->head_dim, keys, PV_TYPE == WIDEN_F32 ? from : room, v,
+                       args->v_stride, first > span.begin,
+                       args->o + h * args->o_head_stride + r * args->o_stride, beside);
             }
             first += keys;
         } while (first < span.end);
     }
 }
 
-// Not inlined into each other: the loop of either has the registers for its addresses.
+// Not inlined into each other: the loop of each has the registers for its addresses.
 __attribute__((noinline)) static void run_near(const struct mha_pv_args *args, float *room) {
-    run_rows(args, false, room);
+    run_rows(args, FETCH_NOTHING, room);
 }
 
 __attribute__((noinline)) static void run_far(const struct mha_pv_args *args, float *room) {
-    run_rows(args, true, room);
+    run_rows(args, FETCH_LINES, room);
+}
+
+__attribute__((noinline)) static void run_far_many(const struct mha_pv_args *args, float *room) {
+    run_rows(args, FETCH_ROWS, room);
 }
 
 static void run(const struct mha_pv_args *args, void *workspace) {
@@ -311,6 +339,9 @@ static void run(const struct mha_pv_args *args, void *workspace) {
         // One head's keys are one stream, which hardware follows by itself; and so it does for a
         // while where heads share them.
         const size_t bytes = args->seq_kv * args->head_dim * widen_bytes(PV_TYPE);
-        (args->heads > 1 && bytes > 2 * GEMM_NEAR_BYTES ? run_far : run_near)(args, workspace);
+        const bool far = args->heads > 1 && bytes > 2 * GEMM_NEAR_BYTES;
+        (!far                                ? run_near
+         : args->heads <= lines_of_row(args) ? run_far
+                                             : run_far_many)(args, workspace);
     }
 }
