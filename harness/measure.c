@@ -61,7 +61,7 @@ struct live {
     struct canary_history history;
     const struct mha_kernel *peak;  ///< For the canary.
     double call_ns;                 ///< Estimate of one call.
-    double moved_bytes;             ///< That one call must move.
+    double cold_ns;                 ///< What one call may take longer when others had the caches.
     uint64_t hash;                  ///< Of the verified output.
     bool dead;                      ///< Failed after timing; no samples are reported.
     // ceilings
@@ -172,17 +172,14 @@ static void settle(int threads) {
     previous = threads;
 }
 
-/// A core's rate from memory, in bytes per ns, and the part of a sample that may go to fetching
-/// what others have driven out of the caches meanwhile.
-#define MEMORY_BYTES_PER_NS 10.0
+/// Part of a sample that may go to fetching what others have driven out of the caches meanwhile.
 #define COLD_SHARE 0.01
 
 /// Tells whether a call of its own must come before a sample: hot is hot from the first iteration
 /// on. Where one call is the sample, that doubles its price, and one that computes for long goes
 /// without.
 static bool needs_warming(const struct live *l) {
-    return l->team.copies == 1 &&
-           (l->iterations > 1 || l->moved_bytes / MEMORY_BYTES_PER_NS > COLD_SHARE * l->call_ns);
+    return l->team.copies == 1 && (l->iterations > 1 || l->cold_ns > COLD_SHARE * l->call_ns);
 }
 
 static void take_sample(struct live *l) {
@@ -278,6 +275,19 @@ static double last_level_bytes(const struct worker *worker) {
     return protocol_get_real(worker->job, "last_level_bytes");
 }
 
+/// A core's rate from memory, in bytes per ns.
+#define MEMORY_BYTES_PER_NS 10.0
+
+/// Gets what one call may take longer when others had the caches; 0 where it is more than they
+/// hold.
+static double cold_ns(const struct worker *worker, const struct op_driver *driver,
+                      const struct problem *problem) {
+    double read, written;
+    driver->bytes(problem, &read, &written);
+    const double bytes = read + written;
+    return bytes <= last_level_bytes(worker) ? bytes / MEMORY_BYTES_PER_NS : 0;
+}
+
 /// The smallest level of the memory hierarchy that holds `bytes` when `threads` share them out.
 static const char *level_of(const struct worker *worker, double bytes, int threads) {
     static const char *const names[] = {"L1", "L2", "L3"};
@@ -366,9 +376,7 @@ static void admit(struct problem_run *p, const json_t *json) {
     l->id = id;
     l->kernel = loaded->kernel;
     l->wanted = (size_t)protocol_get_integer(json, "samples");
-    double read, written;
-    p->driver->bytes(&p->problem, &read, &written);
-    l->moved_bytes = read + written;
+    l->cold_ns = cold_ns(p->worker, p->driver, &p->problem);
     l->peak = peak_kernel(p->worker, l->kernel->isa);
     send_start(id, "preparing", 0);
     if (!team_case_make(&l->team, p->driver, l->kernel, &p->problem,
@@ -575,14 +583,14 @@ static void admit_ceiling(struct problem_run *p, struct stream *s, const struct 
     } else {
         double read, written;
         s->driver->bytes(&s->problem, &read, &written);
-        l->moved_bytes = read + written;
         l->kind = "bandwidth";
         // A streaming variant is a mix of its own: its stores go past the caches.
         const bool streaming = strncmp(kernel->tag, "nt", 2) == 0;
         l->mix = !streaming                        ? kernel->op
                  : strcmp(kernel->op, "copy") == 0 ? "streaming copy"
                                                    : "streaming write";
-        l->work = l->moved_bytes;
+        l->work = read + written;
+        l->cold_ns = cold_ns(p->worker, s->driver, &s->problem);
     }
     p->live_count++;
 }
