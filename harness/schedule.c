@@ -602,7 +602,7 @@ size_t schedule_shares(struct schedule *s, bool judge) {
             char reason[160];
             snprintf(reason, sizeof(reason),
                      "%.2f of the %s ceiling, above %.2f in every launch: flops, bytes or the "
-                     "ceiling are wrong",
+                     "ceiling are wrong, or the kernel leaves out work",
                      row->ceiling_share, row->ceiling_kind, SHARE_LIMIT);
             row->verdict = VERDICT_ACCOUNTING;
             set_text(&row->reason, reason);
