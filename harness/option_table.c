@@ -168,7 +168,7 @@ static const struct option_spec specs[] = {
      NULL, "N", "5", "fresh processes that each measure every case"},
 
     {"benchmark_min_time", OPTION_SECONDS, GROUP_BENCHMARK, FOR(COMMAND_RUN), AT(min_time_s), 0, 0,
-     NULL, NULL, "SECONDS", "0.05", "length of one sample"},
+     NULL, NULL, "SECONDS", "0.05", "length of one sample; default: 0.01, or 0.002 where\nquick has too many cases for its time"},
     {"benchmark_min_warmup_time", OPTION_PASS, GROUP_BENCHMARK, FOR(COMMAND_RUN),
      AT(benchmark_args), 0, 0, NULL, NULL, "SECONDS", "0.1", "warm-up before a sample"},
     {"benchmark_context", OPTION_PAIRS, GROUP_BENCHMARK, FOR(COMMAND_RUN), AT(context), 0, 0, NULL,

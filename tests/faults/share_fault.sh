@@ -8,7 +8,7 @@ set -eu
 program=$1 plugin=$2
 
 run "$program" run --plugin "$plugin" --kernel 'softmax_f32_scalar_right,softmax_f32_scalar_remembers' \
-    --op softmax --batch 1 --heads 2 --head-dim 16 --seq 300 --mask none --threads 1 --launches 2 --budget 4 \
+    --op softmax --batch 1 --heads 2 --head-dim 16 --seq 300 --mask none --threads 1 --launches 2 --budget 1000 \
     --benchmark_min_time=0.002 --out "$scratch/result.json"
 expect_status 1 "a share lies above its ceiling"
 expect_text err "a share lies above its ceiling: such rows are measured again"
