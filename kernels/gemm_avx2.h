@@ -118,10 +118,14 @@ __attribute__((always_inline)) static inline void gemm_avx2_tile_of(
         if (cols <= v * 8) {
             break;
         }
-        const __m256i mask = vec_avx2_mask(cols - v * 8 < 8 ? cols - v * 8 : 8);
+        const size_t left = cols - v * 8;
 #pragma GCC unroll 12
         for (size_t r = 0; r < rows; r++) {
-            _mm256_maskstore_ps(c + r * c_stride + v * 8, mask, sum[r * vectors + v]);
+            if (left >= 8) {
+                _mm256_storeu_ps(c + r * c_stride + v * 8, sum[r * vectors + v]);
+            } else {
+                vec_avx2_store_tail(c + r * c_stride + v * 8, sum[r * vectors + v], left);
+            }
         }
     }
 }
@@ -291,7 +295,7 @@ __attribute__((always_inline)) static inline void gemm_avx2_row_of(
 #pragma GCC unroll 8
     for (size_t v = 0; v < 8 && v < vectors; v++) {
         if (partial && v + 1 == vectors) {
-            _mm256_maskstore_ps(c + v * 8, last, sum[v]);
+            vec_avx2_store_tail(c + v * 8, sum[v], tail);
         } else {
             _mm256_storeu_ps(c + v * 8, sum[v]);
         }

@@ -16,27 +16,11 @@ static inline lanes lanes_load(const float *p, size_t n) {
     return n >= LANES ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, vec_avx2_mask(n));
 }
 
-/// By halves and elements: stores of vmaskmov are microcoded on AMD's cores.
 static inline void lanes_store(float *p, lanes v, size_t n) {
     if (n >= LANES) {
         _mm256_storeu_ps(p, v);
-        return;
-    }
-    __m128 part = _mm256_castps256_ps128(v);
-    if (n >= 4) {
-        _mm_storeu_ps(p, part);
-        part = _mm256_extractf128_ps(v, 1);
-        p += 4;
-        n -= 4;
-    }
-    if (n >= 2) {
-        _mm_storel_pi((__m64 *)(void *)p, part);
-        part = _mm_movehl_ps(part, part);
-        p += 2;
-        n -= 2;
-    }
-    if (n > 0) {
-        _mm_store_ss(p, part);
+    } else {
+        vec_avx2_store_tail(p, v, n);
     }
 }
 

@@ -23,6 +23,25 @@ static inline __m256 vec_avx2_load_tail(const float *p, __m256i mask, __m256 fil
     return _mm256_blendv_ps(fill, _mm256_maskload_ps(p, mask), _mm256_castsi256_ps(mask));
 }
 
+/// Stores the first `n` < 8 lanes, by halves and elements: vmaskmov's stores are microcoded on
+/// AMD's cores.
+static inline void vec_avx2_store_tail(float *p, __m256 v, size_t n) {
+    __m128 part = _mm256_castps256_ps128(v);
+    if (n & 4) {
+        _mm_storeu_ps(p, part);
+        part = _mm256_extractf128_ps(v, 1);
+        p += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)(void *)p, part);
+        part = _mm_movehl_ps(part, part);
+        p += 2;
+    }
+    if (n & 1) {
+        _mm_store_ss(p, part);
+    }
+}
+
 /// Gets the largest lane; no lane is NaN.
 static inline float vec_avx2_reduce_max(__m256 v) {
     __m128 m = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));

@@ -67,7 +67,7 @@ static inline void widen_avx2_rows(const enum widen_type type, size_t rows, size
             _mm256_storeu_ps(out + i, widen_avx2_load(type, row, i));
         }
         if (i < count) {
-            _mm256_maskstore_ps(out + i, mask, widen_avx2_tail(type, row, i, count - i, mask));
+            vec_avx2_store_tail(out + i, widen_avx2_tail(type, row, i, count - i, mask), count - i);
         }
     }
 }

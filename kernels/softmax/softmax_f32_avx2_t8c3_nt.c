@@ -14,7 +14,8 @@ static inline void scale(const float *e, float *y, size_t n, __m256 factor) {
     }
     if (i < n) {
         const __m256i mask = vec_avx2_mask(n - i);
-        _mm256_maskstore_ps(y + i, mask, _mm256_mul_ps(_mm256_maskload_ps(e + i, mask), factor));
+        const __m256 v = _mm256_mul_ps(_mm256_maskload_ps(e + i, mask), factor);
+        vec_avx2_store_tail(y + i, v, n - i);
     }
 }
 

@@ -25,9 +25,7 @@ static inline void scale(float *y, size_t n, __m256 factor) {
 }
 
 static inline void store_tail(float *y, __m256 tail, size_t n, __m256 factor) {
-    if (n > 0) {
-        _mm256_maskstore_ps(y, vec_avx2_mask(n), _mm256_mul_ps(tail, factor));
-    }
+    vec_avx2_store_tail(y, _mm256_mul_ps(tail, factor), n);
 }
 
 #define SOFTMAX_VECTOR __m256
