@@ -89,8 +89,12 @@ __attribute__((always_inline)) static inline void gemm_avx2_tile_of(
                 sum[r * vectors + v] = _mm256_maskload_ps(c + r * c_stride + v * 8, mask);
             }
         }
-        // The lines that the row will be stored to arrive while the tile computes.
+        // The lines that the row will be stored to arrive while the tile computes: three where it
+        // begins amid one.
         _mm_prefetch((const char *)(c + r * c_stride), _MM_HINT_T0);
+        if (vectors > 2) {
+            _mm_prefetch((const char *)(c + r * c_stride + cols / 2), _MM_HINT_T0);
+        }
         _mm_prefetch((const char *)(c + r * c_stride + cols - 1), _MM_HINT_T0);
     }
     size_t p = 0;
