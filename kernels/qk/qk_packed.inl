@@ -75,7 +75,8 @@ static inline const void *query(const struct mha_qk_args *args, size_t head, siz
 /// Scores straight from K: heads that share it take a few keys before the next ones are touched.
 static void run_direct(const struct mha_qk_args *args, float *room) {
     const size_t depth = args->head_dim, queries = args->heads;
-    const bool far = args->seq_kv * depth * widen_bytes(QK_TYPE) > GEMM_NEAR_BYTES;
+    const size_t bytes = args->seq_kv * depth * widen_bytes(QK_TYPE);
+    const bool far = bytes > GEMM_NEAR_BYTES;
     // Without packing an item has one row a head; widened, all of them stay.
     for (size_t h = 0; QK_TYPE != WIDEN_F32 && h < queries; h++) {
         QK_WIDEN(QK_TYPE, 1, depth, query(args, h, 0), 0, room + h * widen_stride(depth), 0);
@@ -92,8 +93,8 @@ static void run_direct(const struct mha_qk_args *args, float *room) {
                 q[i] = QK_TYPE == WIDEN_F32 ? query(args, h + i, 0)
                                             : room + (h + i) * widen_stride(depth);
             }
-            dots(some, q, count, k, args->k_stride, h == 0 ? ahead : NULL, depth, args->scale,
-                 args->s + h * args->s_head_stride + at, args->s_head_stride);
+            dots(some, q, count, k, args->k_stride, dots_in_turn(bytes), h == 0 ? ahead : NULL,
+                 depth, args->scale, args->s + h * args->s_head_stride + at, args->s_head_stride);
         }
     }
 }

@@ -427,7 +427,9 @@ __attribute__((always_inline)) static inline void fetch_rows(const void *rows, s
     gemm_prefetch(SDPA_TYPE, to - from, width, widen_at(SDPA_TYPE, rows, from * stride), stride);
 }
 
-static void few_scores(const struct block *b, size_t first, size_t keys) {
+__attribute__((always_inline)) static inline void few_scores_of(const bool in_turn,
+                                                                const struct block *b, size_t first,
+                                                                size_t keys) {
     const struct mha_sdpa_args *args = b->args;
     const size_t depth = args->head_dim;
     const float scale = args->scale * VEC_LOG2_E;
@@ -440,17 +442,39 @@ static void few_scores(const struct block *b, size_t first, size_t keys) {
         count = dots_count(keys - j);
         const size_t at = first + j;
         const void *k = widen_at(SDPA_TYPE, args->k, at * args->k_stride);
+        // In turn the hardware fetches keys: beside it, software took 8 to 14 % longer on Zen 3.
         const void *ahead =
-            dots_ahead(b->count, far, args->seq_kv, at, count, args->k, args->k_stride);
+            in_turn ? NULL
+                    : dots_ahead(b->count, far, args->seq_kv, at, count, args->k, args->k_stride);
         if (far) {
             // The block's values arrive while these scores are computed.
             fetch_rows(args->v, args->v_stride, at, at + count, depth);
         }
         for (size_t r = 0, some = 0; r < b->count; r += some) {
             some = dots_together(b->count - r);
-            dots(some, q + r, count, k, args->k_stride, r == 0 ? ahead : NULL, depth, scale,
-                 b->s + r * b->s_stride + j, b->s_stride);
+            dots(some, q + r, count, k, args->k_stride, in_turn, r == 0 ? ahead : NULL, depth,
+                 scale, b->s + r * b->s_stride + j, b->s_stride);
         }
+    }
+}
+
+// Not inlined into each other: the loop of each has the registers for its addresses.
+__attribute__((noinline)) static void few_scores_together(const struct block *b, size_t first,
+                                                          size_t keys) {
+    few_scores_of(false, b, first, keys);
+}
+
+__attribute__((noinline)) static void few_scores_in_turn(const struct block *b, size_t first,
+                                                         size_t keys) {
+    few_scores_of(true, b, first, keys);
+}
+
+static void few_scores(const struct block *b, size_t first, size_t keys) {
+    const struct mha_sdpa_args *args = b->args;
+    if (dots_in_turn(2 * args->seq_kv * args->head_dim * widen_bytes(SDPA_TYPE))) {
+        few_scores_in_turn(b, first, keys);
+    } else {
+        few_scores_together(b, first, keys);
     }
 }
 
