@@ -139,6 +139,11 @@ __attribute__((always_inline)) static inline void gemm_fetch_beside(const enum w
     }
 }
 
+/// Whether that is the way to fetch rows to come, unless gemm_<isa>.h says otherwise.
+#ifndef GEMM_BESIDE
+#define GEMM_BESIDE true
+#endif
+
 /// Largest K or V of a head, in bytes, beside which L2 has room for the next head's, which is
 /// fetched then while this one is computed: 0, none, unless gemm_<isa>.h says otherwise.
 #ifndef GEMM_AHEAD_BYTES

@@ -257,7 +257,7 @@ static void run_packed(const struct mha_pv_args *args, float *room) {
 /// How the next block of keys is fetched while the heads pass one: not at all, some lines of each
 /// of its rows beside each row of this one, or some rows before each head's turn. The first of the
 /// two leaves the memory no pause, but makes the loop longer: where there are many heads, that is
-/// what takes the time.
+/// what takes the time, and GEMM_BESIDE tells whether it pays at all.
 enum fetching { FETCH_NOTHING, FETCH_LINES, FETCH_ROWS };
 
 /// Gets the lines of V in a row.
@@ -340,8 +340,12 @@ static void run(const struct mha_pv_args *args, void *workspace) {
         // while where heads share them.
         const size_t bytes = args->seq_kv * args->head_dim * widen_bytes(PV_TYPE);
         const bool far = args->heads > 1 && bytes > 2 * GEMM_NEAR_BYTES;
-        (!far                                ? run_near
-         : args->heads <= lines_of_row(args) ? run_far
-                                             : run_far_many)(args, workspace);
+        if (!far) {
+            run_near(args, workspace);
+        } else if (GEMM_BESIDE && args->heads <= lines_of_row(args)) {
+            run_far(args, workspace);
+        } else {
+            run_far_many(args, workspace);
+        }
     }
 }
