@@ -1,5 +1,6 @@
 /// rope, f32, over the vector of one ISA. Includers define MHA_ISA_NAME, MHA_KERNEL_SYMBOL and what
-/// lanes.h asks for.
+/// lanes.h asks for; and ROPE_AHEAD, the floats of x that are fetched ahead, where hardware does
+/// not see short rows coming.
 ///
 /// Algorithm: interleaved pairs stay in their lanes; each cosine and sine is loaded into both lanes
 /// of its pair, and the neighbours change places for the second product. The halves of a split row
@@ -106,6 +107,19 @@ __attribute__((always_inline)) static inline void split_row(size_t pairs, const 
     }
 }
 
+#ifndef ROPE_AHEAD
+#define ROPE_AHEAD 0
+#endif
+
+/// Fetches the row of x, `dim` >= 1 wide, that is ROPE_AHEAD floats behind this one; a longer row
+/// than that fetches nothing. There need be none.
+__attribute__((always_inline)) static inline void fetch_row(const float *x, size_t stride,
+                                                            size_t dim) {
+    for (size_t i = 0, rows = ROPE_AHEAD / dim; rows > 0 && i < dim; i += LANES_LINE) {
+        __builtin_prefetch((const char *)((uintptr_t)x + (rows * stride + i) * sizeof(float)));
+    }
+}
+
 static void run(const struct mha_rope_args *args, void *workspace) {
     (void)workspace;
     const size_t dim = args->head_dim, pairs = dim / 2;
@@ -114,6 +128,7 @@ static void run(const struct mha_rope_args *args, void *workspace) {
                                   args->cos + r * args->angle_stride,
                                   args->sin + r * args->angle_stride};
         float *y = args->y + r * args->y_stride;
+        fetch_row(in.x, args->x_stride, dim);
         if (args->half) {
             split_row(pairs, &in, y);
         } else {
