@@ -39,17 +39,17 @@ static inline size_t gemm_avx2_rows(size_t left, size_t cols) {
     return left >= height ? height : gemm_tile_rows(left, GEMM_AVX2_MR);
 }
 
-/// One step of depth, `at` behind the rows of A: sum[r * vectors + v] += a[r][at] * b[v], for
-/// numbers of rows and vectors that are constants where it is called.
+/// One step of depth: sum[r * vectors + v] += a[r] * b[v], for numbers of rows and vectors that
+/// are constants where it is called.
 __attribute__((always_inline)) static inline void gemm_avx2_step(
-    const size_t rows, const size_t vectors, const float *const a[GEMM_AVX2_ACCUMULATORS],
-    const size_t at, const float *b, __m256 sum[GEMM_AVX2_ACCUMULATORS]) {
+    const size_t rows, const size_t vectors, const float *a, size_t a_stride, const float *b,
+    __m256 sum[GEMM_AVX2_ACCUMULATORS]) {
     // The fewer operands are held, the more pass by: registers are left for no more.
     if (vectors > rows) {
         __m256 x[GEMM_AVX2_ACCUMULATORS];
 #pragma GCC unroll 12
         for (size_t r = 0; r < rows; r++) {
-            x[r] = _mm256_broadcast_ss(a[r] + at);
+            x[r] = _mm256_broadcast_ss(a + r * a_stride);
         }
 #pragma GCC unroll 4
         for (size_t v = 0; v < vectors; v++) {
@@ -68,7 +68,7 @@ __attribute__((always_inline)) static inline void gemm_avx2_step(
     }
 #pragma GCC unroll 12
     for (size_t r = 0; r < rows; r++) {
-        const __m256 x = _mm256_broadcast_ss(a[r] + at);
+        const __m256 x = _mm256_broadcast_ss(a + r * a_stride);
 #pragma GCC unroll 4
         for (size_t v = 0; v < vectors; v++) {
             sum[r * vectors + v] = _mm256_fmadd_ps(x, y[v], sum[r * vectors + v]);
@@ -76,24 +76,10 @@ __attribute__((always_inline)) static inline void gemm_avx2_step(
     }
 }
 
-/// Moves the rows of A on. Their addresses are opaque where there are registers for all of them: of
-/// one address and the distances of the others and of several steps, gcc 12 would make more numbers
-/// than it has registers, and load some of them in every step.
-__attribute__((always_inline)) static inline void gemm_avx2_advance(
-    const size_t rows, const float *row[GEMM_AVX2_ACCUMULATORS], const size_t by) {
-#pragma GCC unroll 12
-    for (size_t r = 0; r < rows; r++) {
-        row[r] += by;
-        if (rows <= 6) {
-            __asm__("" : "+r"(row[r]));
-        }
-    }
-}
-
 /// The tile for numbers of rows and vectors that are constants where it is called.
 __attribute__((always_inline)) static inline void gemm_avx2_tile_of(
     const size_t rows, const size_t vectors, size_t cols, size_t depth, const float *a,
-    size_t a_stride, const float *b, bool add, float *c, size_t c_stride) {
+    size_t a_stride, const float *b, size_t b_stride, bool add, float *c, size_t c_stride) {
     __m256 sum[GEMM_AVX2_ACCUMULATORS];
     const bool whole = cols == vectors * 8;
 #pragma GCC unroll 12
@@ -116,29 +102,15 @@ __attribute__((always_inline)) static inline void gemm_avx2_tile_of(
         }
         _mm_prefetch((const char *)(c + r * c_stride + cols - 1), _MM_HINT_T0);
     }
-    const float *row[GEMM_AVX2_ACCUMULATORS];
-#pragma GCC unroll 12
-    for (size_t r = 0; r < rows; r++) {
-        row[r] = a + r * a_stride;
+    size_t p = 0;
+    for (; p + 2 <= depth; p += 2) {
+        gemm_avx2_step(rows, vectors, a, a_stride, b, sum);
+        gemm_avx2_step(rows, vectors, a + 1, a_stride, b + b_stride, sum);
+        a += 2;
+        b += 2 * b_stride;
     }
-    // Unrolled as they are and no further: gcc 12 would give the loops the number of one within.
-    const float *const end = b + depth / 4 * 4 * GEMM_AVX2_NR;
-#pragma GCC unroll 1
-    while (b != end) {
-#pragma GCC unroll 4
-        for (size_t i = 0; i < 4; i++) {
-            gemm_avx2_step(rows, vectors, row, i, b + i * GEMM_AVX2_NR, sum);
-        }
-        b += 4 * GEMM_AVX2_NR;
-        gemm_avx2_advance(rows, row, 4);
-    }
-    size_t steps = depth % 4;
-#pragma GCC unroll 1
-    while (steps > 0) {
-        gemm_avx2_step(rows, vectors, row, 0, b, sum);
-        b += GEMM_AVX2_NR;
-        gemm_avx2_advance(rows, row, 1);
-        steps--;
+    if (p < depth) {
+        gemm_avx2_step(rows, vectors, a, a_stride, b, sum);
     }
     if (whole) {
 #pragma GCC unroll 12
@@ -167,32 +139,30 @@ __attribute__((always_inline)) static inline void gemm_avx2_tile_of(
     }
 }
 
-/// gemm_tile_fn of this level, of panels alone: b_stride is GEMM_AVX2_NR, which addresses of
-/// several steps then hold as a constant. Rows of B are 32-byte aligned. Not inlined: among the
-/// loops around them, those in here would run out of registers for addresses.
+/// gemm_tile_fn of this level. Rows of B are 32-byte aligned. Not inlined: among the loops around
+/// them, those in here would run out of registers for addresses.
 __attribute__((noinline, unused)) static void gemm_avx2_tile(size_t rows, size_t cols, size_t depth,
                                                              const float *a, size_t a_stride,
                                                              const float *b, size_t b_stride,
                                                              bool add, float *c, size_t c_stride) {
-    (void)b_stride;
     switch (rows) {
         case 1:
-            gemm_avx2_tile_of(1, 4, cols, depth, a, a_stride, b, add, c, c_stride);
+            gemm_avx2_tile_of(1, 4, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case 2:
-            gemm_avx2_tile_of(2, 4, cols, depth, a, a_stride, b, add, c, c_stride);
+            gemm_avx2_tile_of(2, 4, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case GEMM_AVX2_MR:
-            gemm_avx2_tile_of(3, 4, cols, depth, a, a_stride, b, add, c, c_stride);
+            gemm_avx2_tile_of(3, 4, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case 4:
-            gemm_avx2_tile_of(4, 3, cols, depth, a, a_stride, b, add, c, c_stride);
+            gemm_avx2_tile_of(4, 3, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         case 6:
-            gemm_avx2_tile_of(6, 2, cols, depth, a, a_stride, b, add, c, c_stride);
+            gemm_avx2_tile_of(6, 2, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
         default:
-            gemm_avx2_tile_of(12, 1, cols, depth, a, a_stride, b, add, c, c_stride);
+            gemm_avx2_tile_of(12, 1, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
             break;
     }
 }
@@ -201,8 +171,7 @@ __attribute__((noinline, unused)) static void gemm_avx2_tile(size_t rows, size_t
 /// and a call would cost as much as they do.
 static inline void gemm_avx2_tile_row(size_t cols, size_t depth, const float *a, const float *b,
                                       size_t b_stride, float *c) {
-    (void)b_stride;
-    gemm_avx2_tile_of(1, GEMM_AVX2_VECTORS, cols, depth, a, 0, b, true, c, 0);
+    gemm_avx2_tile_of(1, GEMM_AVX2_VECTORS, cols, depth, a, 0, b, b_stride, true, c, 0);
 }
 
 /// Loads 4 elements of row `row` into the low and of row `row + 4` into the high half; rows from
