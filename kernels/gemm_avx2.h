@@ -15,7 +15,7 @@
 // On Zen 3 lines beside each row took 18 to 38 % longer than rows before each head's turn, on
 // Emerald Rapids 8 to 12 % less.
 #define GEMM_BESIDE false
-// Half of an L2 of 512 KiB. On Zen 3 128 KiB took 1 to 14 % longer, 1 MiB as long or longer.
+// Half of an L2 of 512 KiB. On Zen 3 128 KiB took up to 14 % longer, 1 MiB as long or longer.
 #define GEMM_AHEAD_BYTES ((size_t)262144)
 #include "gemm.h"
 #include "vec_avx2.h"

@@ -4,7 +4,7 @@
 /// softmax_f32_avx2_t8c3_u16a2.
 ///
 /// Error: 1.16 ULP of exp, and the rest as there: the same instructions. Registers: as there. Tail:
-/// masked loads and stores.
+/// masked loads, and stores of halves and elements.
 #include "softmax/softmax_avx2.h"
 
 static inline void scale(const float *e, float *y, size_t n, __m256 factor) {

@@ -8,7 +8,7 @@
 /// and the last product; and, for a score at the distance |d| from the maximum, the rounding of
 /// |d| log2(e) and of that constant, 1.23 |d| 2^-24 of the result. Registers: exp has 8 constants,
 /// which leaves 8 of 16 registers: more than 2 vectors at a time would spill. Tail: masked loads
-/// and one masked store; its exponentials wait in a register.
+/// and stores of halves and elements; its exponentials wait in a register.
 #include "softmax/softmax_avx2.h"
 #include "vec_avx2.h"
 
