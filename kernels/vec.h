@@ -6,4 +6,7 @@
 #define VEC_LOG2_E 0x1.715476p+0f
 #define VEC_LOG2_E_REST 0x1.4ae0c0p-26f
 
+/// ln(2), rounded.
+#define VEC_LN_2 0x1.62e430p-1f
+
 #endif

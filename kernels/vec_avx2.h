@@ -58,30 +58,26 @@ static inline float vec_avx2_reduce_add(__m256 v) {
     return _mm_cvtss_f32(m);
 }
 
-/// Computes 2^d, or 2^(d + *below) with `below` smaller than a rounding of d, for d <= 1, -inf
-/// (exactly 0) or NaN (NaN). `below` is a constant NULL, or is not, where this is inlined.
-__attribute__((always_inline)) static inline __m256 vec_avx2_power(__m256 d, const __m256 *below) {
+/// 1.5 * 2^20: what is added to it is rounded to eighths, and its low bits count them.
+#define VEC_AVX2_EIGHTHS 0x1.8p+20f
+
+/// Computes 2^(k/8 + r) of `eighths` = VEC_AVX2_EIGHTHS + k/8 with -1016 <= k <= 8, of which the
+/// lowest is 0, and |r| <= 1/16. NaN where r is, whatever k.
+///
+/// 2^(k/8) comes from a table of 8 and an integer add to the exponent (the method of P. T. P. Tang,
+/// ACM TOMS 15(2), 1989, pp. 144-157); 2^r is a cubic. One permute in place of two more terms of a
+/// polynomial takes load off the FMA units, which limit this function.
+static inline __m256 vec_avx2_power(__m256 eighths, __m256 r) {
     // Entry j: the bits of 2^(j/8), less what the low 3 bits of k << 20 will add to the mantissa.
     const __m256i table = _mm256_setr_epi32(0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7,
                                             0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7);
-    // 1.5 * 2^20: adding it leaves k, 8 d rounded to nearest, in the low bits of the sum.
-    const __m256 magic = _mm256_set1_ps(0x1.8p+20f);
     // 2^r ~ 1 + c1 r + c2 r^2 + c3 r^3, minimax in the relative error (Remez): 0.43 * 2^-24.
     const __m256 c1 = _mm256_set1_ps(0x1.62e430p-1f);
     const __m256 c2 = _mm256_set1_ps(0x1.ec0c22p-3f);
     const __m256 c3 = _mm256_set1_ps(0x1.c6b1e4p-5f);
-    // At -127 the bits of the scale are all zero. vmaxps gives its second operand when either is
-    // NaN.
-    const __m256 x = _mm256_max_ps(_mm256_set1_ps(-127.0f), d);
-
-    const __m256 t = _mm256_add_ps(x, magic);
-    const __m256i bits = _mm256_castps_si256(t);
+    const __m256i k = _mm256_castps_si256(eighths);
     const __m256 scale = _mm256_castsi256_ps(
-        _mm256_add_epi32(_mm256_permutevar8x32_epi32(table, bits), _mm256_slli_epi32(bits, 20)));
-    __m256 r = _mm256_sub_ps(x, _mm256_sub_ps(t, magic));
-    if (below) {
-        r = _mm256_add_ps(r, *below);
-    }
+        _mm256_add_epi32(_mm256_permutevar8x32_epi32(table, k), _mm256_slli_epi32(k, 20)));
     const __m256 w = _mm256_mul_ps(_mm256_fmadd_ps(_mm256_fmadd_ps(c3, r, c2), r, c1), r);
     return _mm256_fmadd_ps(scale, w, scale);
 }
@@ -89,13 +85,13 @@ __attribute__((always_inline)) static inline __m256 vec_avx2_power(__m256 d, con
 /// Computes 2^d for d <= 1, -inf (exactly 0) or NaN (NaN). Error <= 1.14 ULP where the result is
 /// normal, less than 2^-126 in absolute terms below (every f32 was tried against double); 0 at and
 /// below -127.
-///
-/// d = k/8 + r with k an integer and |r| <= 1/16, so 2^d = 2^(k/8) * 2^r. 2^(k/8) comes from a
-/// table of 8 and an integer add to the exponent (the method of P. T. P. Tang, ACM TOMS 15(2),
-/// 1989, pp. 144-157); 2^r is a cubic. One permute in place of two more terms of a polynomial takes
-/// load off the FMA units, which limit this function.
 static inline __m256 vec_avx2_exp2(__m256 d) {
-    return vec_avx2_power(d, NULL);
+    const __m256 origin = _mm256_set1_ps(VEC_AVX2_EIGHTHS);
+    // At -127 the bits of the scale are all zero. vmaxps gives its second operand when either is
+    // NaN.
+    const __m256 x = _mm256_max_ps(_mm256_set1_ps(-127.0f), d);
+    const __m256 eighths = _mm256_add_ps(x, origin);
+    return vec_avx2_power(eighths, _mm256_sub_ps(x, _mm256_sub_ps(eighths, origin)));
 }
 
 #endif

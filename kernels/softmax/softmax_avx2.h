@@ -32,16 +32,41 @@ static inline float softmax_avx2_largest(const float *x, size_t n) {
     return vec_avx2_reduce_max(_mm256_max_ps(_mm256_max_ps(m0, m1), _mm256_max_ps(m2, m3)));
 }
 
-/// Gets the exponentials of a vector of scores; see struct softmax_exponent.
-static inline __m256 softmax_avx2_exp(__m256 x, bool far, __m256 from) {
+/// How scores become eighths of an exponent of 2; see struct softmax_exponent.
+struct softmax_avx2_exponent {
+    __m256 reference;  ///< What scores are taken from where it is far.
+    __m256 lowest;     ///< The score whose exponent is -127.
+    __m256 origin;     ///< The eighths of a score of 0.
+};
+
+static inline struct softmax_avx2_exponent softmax_avx2_exponent_of(struct softmax_exponent e) {
+    const __m256 zero = _mm256_set1_ps(VEC_AVX2_EIGHTHS), from = _mm256_set1_ps(e.from);
+    // `from` is rounded to eighths here, which leaves the result alone as any rounding of it.
+    const __m256 origin = e.far ? zero : _mm256_add_ps(zero, from);
+    // Exact but for the product, which is off by less than 2^-6 of an exponent while |reference| is
+    // at most 2^16: `lowest` gets -127's own eighth.
+    const __m256 distance = _mm256_sub_ps(_mm256_set1_ps(VEC_AVX2_EIGHTHS - 127.0f), origin);
+    const __m256 lowest = _mm256_mul_ps(distance, _mm256_set1_ps(VEC_LN_2));
+    return (struct softmax_avx2_exponent){from, lowest, origin};
+}
+
+/// Gets the exponentials of a vector of scores: x log2(e) + from is never rounded but to its
+/// eighth, k/8 = eighths - origin, and what that leaves of it, x log2(e) - k/8 + from, of which the
+/// last two are multiples of 1/8 and their difference is exact.
+static inline __m256 softmax_avx2_exp(__m256 x, bool far, struct softmax_avx2_exponent exponent) {
     const __m256 log2_e = _mm256_set1_ps(VEC_LOG2_E);
-    return vec_avx2_exp2(far ? _mm256_mul_ps(_mm256_sub_ps(x, from), log2_e)
-                             : _mm256_fmadd_ps(x, log2_e, from));
+    const __m256 d = far ? _mm256_sub_ps(x, exponent.reference) : x;
+    // vmaxps gives its second operand when either is NaN.
+    const __m256 v = _mm256_max_ps(exponent.lowest, d);
+    const __m256 eighths = _mm256_fmadd_ps(v, log2_e, exponent.origin);
+    const __m256 r = _mm256_fmadd_ps(v, log2_e, _mm256_sub_ps(exponent.origin, eighths));
+    return vec_avx2_power(eighths, r);
 }
 
 /// Stores the exponentials of x[0..8) to y and gets them.
-static inline __m256 softmax_avx2_exp_vector(const float *x, float *y, bool far, __m256 from) {
-    const __m256 e = softmax_avx2_exp(_mm256_loadu_ps(x), far, from);
+static inline __m256 softmax_avx2_exp_vector(const float *x, float *y, bool far,
+                                             struct softmax_avx2_exponent exponent) {
+    const __m256 e = softmax_avx2_exp(_mm256_loadu_ps(x), far, exponent);
     _mm256_storeu_ps(y, e);
     return e;
 }
@@ -55,8 +80,8 @@ struct softmax_avx2_sum {
 
 /// Inlined with a constant `far`, and with a `next_y` that is NULL or is not.
 __attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx2_exps_from(
-    bool far, __m256 from, const float *x, float *e, size_t n, const float *next_x,
-    const float *next_y) {
+    bool far, struct softmax_avx2_exponent exponent, const float *x, float *e, size_t n,
+    const float *next_x, const float *next_y) {
     enum { LANES = SOFTMAX_AVX2_LANES, STEP = 2 * LANES };
     __m256 s0 = _mm256_setzero_ps(), s1 = s0;
     size_t i = 0;
@@ -65,11 +90,11 @@ __attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx
         if (next_y) {
             _mm_prefetch((const char *)(next_y + i), _MM_HINT_T0);
         }
-        s0 = _mm256_add_ps(s0, softmax_avx2_exp_vector(x + i, e + i, far, from));
-        s1 = _mm256_add_ps(s1, softmax_avx2_exp_vector(x + i + 8, e + i + 8, far, from));
+        s0 = _mm256_add_ps(s0, softmax_avx2_exp_vector(x + i, e + i, far, exponent));
+        s1 = _mm256_add_ps(s1, softmax_avx2_exp_vector(x + i + 8, e + i + 8, far, exponent));
     }
     if (i + LANES <= n) {
-        s0 = _mm256_add_ps(s0, softmax_avx2_exp_vector(x + i, e + i, far, from));
+        s0 = _mm256_add_ps(s0, softmax_avx2_exp_vector(x + i, e + i, far, exponent));
         i += LANES;
     }
     // Not within the condition: gcc 12 would spend a register move more per vector of the loop
@@ -78,7 +103,7 @@ __attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx
     __m256 tail = _mm256_setzero_ps();
     if (i < n) {
         const __m256 v = vec_avx2_load_tail(x + i, mask, _mm256_set1_ps(-INFINITY));
-        tail = softmax_avx2_exp(v, far, from);
+        tail = softmax_avx2_exp(v, far, exponent);
         s1 = _mm256_add_ps(s1, tail);
     }
     return (struct softmax_avx2_sum){i, tail, vec_avx2_reduce_add(_mm256_add_ps(s0, s1))};
@@ -89,20 +114,21 @@ __attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx
 __attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx2_exps(
     struct softmax_exponent exponent, const float *x, float *e, size_t n, const float *next_x,
     const float *next_y) {
-    const __m256 from = _mm256_set1_ps(exponent.from);
-    return exponent.far ? softmax_avx2_exps_from(true, from, x, e, n, next_x, next_y)
-                        : softmax_avx2_exps_from(false, from, x, e, n, next_x, next_y);
+    const struct softmax_avx2_exponent vectors = softmax_avx2_exponent_of(exponent);
+    return exponent.far ? softmax_avx2_exps_from(true, vectors, x, e, n, next_x, next_y)
+                        : softmax_avx2_exps_from(false, vectors, x, e, n, next_x, next_y);
 }
 
-/// Gets exp(x), the power of 2 that the kernels compute of an exponent in two parts: what it is off
-/// by is the power's own error, without the exponent's rounding, which grows with the distance.
+/// Gets exp(x), the power of 2 that the kernels compute, with what the rounding of log2(e) leaves:
+/// what it is off by is the power's own error, without that constant's, which grows with the
+/// distance.
 static inline __m256 softmax_avx2_exp_of(__m256 x) {
     const __m256 log2_e = _mm256_set1_ps(VEC_LOG2_E), rest = _mm256_set1_ps(VEC_LOG2_E_REST);
-    // Zero is reached before. vmaxps gives its second operand when either is NaN.
-    const __m256 finite = _mm256_max_ps(_mm256_set1_ps(-150.0f), x);
-    const __m256 exponent = _mm256_mul_ps(finite, log2_e);
-    const __m256 below = _mm256_fmadd_ps(finite, rest, _mm256_fmsub_ps(finite, log2_e, exponent));
-    return vec_avx2_power(exponent, &below);
+    const __m256 origin = _mm256_set1_ps(VEC_AVX2_EIGHTHS);
+    const __m256 v = _mm256_max_ps(_mm256_set1_ps(-127.0f * VEC_LN_2), x);
+    const __m256 eighths = _mm256_fmadd_ps(v, log2_e, origin);
+    const __m256 r = _mm256_fmadd_ps(v, log2_e, _mm256_sub_ps(origin, eighths));
+    return vec_avx2_power(eighths, _mm256_fmadd_ps(v, rest, r));
 }
 
 /// The exponential alone, for those who check it.

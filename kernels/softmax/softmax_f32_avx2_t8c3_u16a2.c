@@ -1,14 +1,14 @@
 /// softmax, f32, AVX2.
 ///
 /// Three passes over each span: the maximum; exp of the distance to it, and the sum; scaling by the
-/// sum's reciprocal (softmax_passes.inl). exp is a power of 2, vec_avx2_exp2(): a table of 8 (the
+/// sum's reciprocal (softmax_passes.inl). exp is a power of 2, vec_avx2_power(): a table of 8 (the
 /// method of P. T. P. Tang, ACM TOMS 15(2), 1989, pp. 144-157) and a cubic.
 ///
 /// Error: 1.16 ULP of exp, n/16 + 5 additions of the sum in the longest chain, the reciprocal
 /// and the last product; and, for a score at the distance |d| from the maximum, the rounding of
-/// |d| log2(e) and of that constant, 1.23 |d| 2^-24 of the result. Registers: exp has 8 constants,
-/// which leaves 8 of 16 registers: more than 2 vectors at a time would spill. Tail: masked loads
-/// and stores of halves and elements; its exponentials wait in a register.
+/// log2(e), 0.23 |d| 2^-24 of the result. Registers: exp has 7 constants, which leaves 9 of 16
+/// registers: more than 2 vectors at a time would spill. Tail: masked loads and stores of halves
+/// and elements; its exponentials wait in a register.
 #include "softmax/softmax_avx2.h"
 #include "vec_avx2.h"
 
