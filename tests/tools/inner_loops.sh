@@ -22,7 +22,8 @@ root=$here/../..
 kernels=$root/kernels
 
 # The flags of a release build; those of the ISA come from isa.cmake, where alone they stand.
-flags="-std=c11 -O3 -DNDEBUG -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffp-contract=off -I$kernels"
+flags="-std=c11 -O3 -DNDEBUG -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffp-contract=off
+    -falign-loops=64 -I$kernels"
 isa_flags() {
     sed 's/#.*//' "$kernels/isa.cmake" | tr '\n' ' ' |
         sed -n "s/.*mha_isa($1 \"[^\"]*\" \([^)]*\)).*/\1/p"
