@@ -93,6 +93,8 @@ __attribute__((always_inline)) static inline struct softmax_avx2_sum softmax_avx
         s0 = _mm256_add_ps(s0, softmax_avx2_exp_vector(x + i, e + i, far, exponent));
         s1 = _mm256_add_ps(s1, softmax_avx2_exp_vector(x + i + 8, e + i + 8, far, exponent));
     }
+    // The line that a causal mask's next row ends in.
+    _mm_prefetch((const char *)(next_x + n), _MM_HINT_T0);
     if (i + LANES <= n) {
         s0 = _mm256_add_ps(s0, softmax_avx2_exp_vector(x + i, e + i, far, exponent));
         i += LANES;

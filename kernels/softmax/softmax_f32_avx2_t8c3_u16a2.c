@@ -28,11 +28,13 @@ static inline void store_tail(float *y, __m256 tail, size_t n, __m256 factor) {
     vec_avx2_store_tail(y, _mm256_mul_ps(tail, factor), n);
 }
 
+#define SOFTMAX_LANES SOFTMAX_AVX2_LANES
 #define SOFTMAX_VECTOR __m256
 #define SOFTMAX_SUM struct softmax_avx2_sum
 #define SOFTMAX_LARGEST softmax_avx2_largest
 #define SOFTMAX_EXPS softmax_avx2_exps
 #define SOFTMAX_SET _mm256_set1_ps
+#define SOFTMAX_STORE _mm256_storeu_ps
 #include "softmax/softmax_passes.inl"
 
 const struct mha_kernel softmax_f32_avx2_t8c3_u16a2 = {

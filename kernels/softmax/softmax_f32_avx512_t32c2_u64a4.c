@@ -30,11 +30,13 @@ static inline void store_tail(float *y, __m512 tail, size_t n, __m512 factor) {
     }
 }
 
+#define SOFTMAX_LANES SOFTMAX_AVX512_LANES
 #define SOFTMAX_VECTOR __m512
 #define SOFTMAX_SUM struct softmax_avx512_sum
 #define SOFTMAX_LARGEST softmax_avx512_largest
 #define SOFTMAX_EXPS softmax_avx512_exps
 #define SOFTMAX_SET _mm512_set1_ps
+#define SOFTMAX_STORE _mm512_storeu_ps
 #include "softmax/softmax_passes.inl"
 
 const struct mha_kernel softmax_f32_avx512_t32c2_u64a4 = {
