@@ -16,6 +16,11 @@ static inline lanes lanes_load(const float *p, size_t n) {
     return n >= LANES ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, vec_avx2_mask(n));
 }
 
+static inline lanes lanes_hold(lanes v) {
+    __asm__("" : "+x"(v));
+    return v;
+}
+
 static inline void lanes_store(float *p, lanes v, size_t n) {
     if (n >= LANES) {
         _mm256_storeu_ps(p, v);

@@ -16,6 +16,11 @@ static inline lanes lanes_load(const float *p, size_t n) {
     return n >= LANES ? _mm512_loadu_ps(p) : _mm512_maskz_loadu_ps(vec_avx512_mask(n), p);
 }
 
+static inline lanes lanes_hold(lanes v) {
+    __asm__("" : "+v"(v));
+    return v;
+}
+
 static inline void lanes_store(float *p, lanes v, size_t n) {
     if (n >= LANES) {
         _mm512_storeu_ps(p, v);

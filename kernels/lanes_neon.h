@@ -18,6 +18,11 @@ static inline lanes lanes_load(const float *p, size_t n) {
     return n >= LANES ? vld1q_f32(p) : vec_neon_load_tail(p, n, 0);
 }
 
+static inline lanes lanes_hold(lanes v) {
+    __asm__("" : "+w"(v));
+    return v;
+}
+
 static inline void lanes_store(float *p, lanes v, size_t n) {
     if (n >= LANES) {
         vst1q_f32(p, v);

@@ -45,8 +45,10 @@ struct halves {
 __attribute__((always_inline)) static inline struct halves rotate_halves(const struct inputs *in,
                                                                          size_t pairs, size_t i,
                                                                          size_t n) {
-    const lanes a = lanes_load(in->x + i, n), b = lanes_load(in->x + pairs + i, n);
-    const lanes c = lanes_load(in->cosines + i, n), s = lanes_load(in->sines + i, n);
+    const lanes a = lanes_hold(lanes_load(in->x + i, n));
+    const lanes b = lanes_hold(lanes_load(in->x + pairs + i, n));
+    const lanes c = lanes_hold(lanes_load(in->cosines + i, n));
+    const lanes s = lanes_hold(lanes_load(in->sines + i, n));
     return (struct halves){lanes_fnma(b, s, lanes_mul(a, c)), lanes_fma(b, c, lanes_mul(a, s))};
 }
 
