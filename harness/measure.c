@@ -28,6 +28,7 @@
 #include "data.h"
 #include "diag.h"
 #include "gbench_shim.h"
+#include "ops/stream.h"
 #include "oracle.h"
 #include "pipeline.h"
 #include "protocol.h"
@@ -500,9 +501,6 @@ struct stream {
     bool good;
 };
 
-/// Most elements of one plane: sums of whole numbers stay exact up to 2^24 (see ops/read.c).
-#define PLANE_ELEMENTS ((size_t)1 << 22)
-
 /// Items that each thread has of a peak in one call: some 4 milliseconds together, what a scheduler
 /// gives to others at a time. The threads' start does not show then, nor the end, when some have
 /// nothing left to do.
@@ -515,22 +513,14 @@ static bool stream_make(struct stream *s, const struct worker *worker, const cha
                         const char *dtype, double bytes, int threads) {
     memset(s, 0, sizeof(*s));
     s->driver = op_find(op);
-    size_t planes = (size_t)threads, count = 1;
-    if (strcmp(op, "peak") == 0) {
-        planes *= PEAK_ITEMS;
-    } else {
+    struct stream_planes cut = {(size_t)threads * PEAK_ITEMS, 1};
+    if (strcmp(op, "peak") != 0) {
         const double streams = strcmp(op, "copy") == 0 ? 2 : 1;
-        const double elements = fmin(bytes, STREAM_BYTES_MAX) / (4 * streams);
-        // Whole cache lines for every thread, at least one.
-        count = (size_t)fmax(1, elements / (16 * (double)planes)) * 16;
-        while (count > PLANE_ELEMENTS) {
-            planes *= 2;
-            count /= 2;
-        }
+        cut = stream_planes_of(fmin(bytes, STREAM_BYTES_MAX) / (4 * streams), (size_t)threads);
     }
     s->problem = (struct problem){.op = s->driver->name,
                                   .dtype = dtype,
-                                  .shape = {planes, 1, 1, 1, count, 1},
+                                  .shape = {cut.planes, 1, 1, 1, cut.count, 1},
                                   .mask = MHA_MASK_NONE,
                                   .cache = CACHE_HOT};
     s->driver->normalise(&s->problem);

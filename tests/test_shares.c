@@ -16,6 +16,7 @@
 
 #include "diag.h"
 #include "op.h"
+#include "ops/stream.h"
 #include "schedule.h"
 
 /// A row of one thread whose samples all take 10 ns, where a test does not say otherwise.
@@ -178,11 +179,32 @@ static void one_launch_acquits(void **state) {
                      VERDICT_ACCOUNTING);
 }
 
+/// A ceiling's planes are as many for each thread, of whole cache lines, not more than sums stay
+/// exact in, and take all but a few lines of what was asked.
+static void planes_of_whole_lines(void **state) {
+    (void)state;
+    // Half of the bytes of bias at 96 heads and 512 keys: eight planes of it, halved from one that
+    // was whole lines, began amid lines.
+    const double sizes[] = {1, 15, 16, 4096, 25165872, 25167360, 16994648, (double)(64u << 20)};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        for (size_t threads = 1; threads <= 7; threads++) {
+            const struct stream_planes cut = stream_planes_of(sizes[i], threads);
+            assert_int_equal(cut.planes % threads, 0);
+            assert_int_equal(cut.count % STREAM_LINE, 0);
+            assert_in_range(cut.count, STREAM_LINE, STREAM_PLANE_ELEMENTS);
+            const double all = (double)cut.planes * (double)cut.count;
+            const double line = STREAM_LINE * (double)cut.planes;
+            assert_true(all <= fmax(sizes[i], line) && all > sizes[i] - line);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(highest_peak_of_the_isa), cmocka_unit_test(no_peak_of_a_larger_isa),
         cmocka_unit_test(above_is_accounting),     cmocka_unit_test(reads_against_reading),
         cmocka_unit_test(launches_are_pairs),      cmocka_unit_test(one_launch_acquits),
+        cmocka_unit_test(planes_of_whole_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,32 @@
 #ifndef MHA_OPS_STREAM_H
 #define MHA_OPS_STREAM_H
 
+#include <math.h>
+
 #include "op.h"
+
+/// Most elements of one plane: sums of whole numbers stay exact up to 2^24 (see read.c).
+#define STREAM_PLANE_ELEMENTS ((size_t)1 << 22)
+
+/// Elements of a cache line.
+#define STREAM_LINE 16
+
+struct stream_planes {
+    size_t planes;
+    size_t count;  ///< Elements of each.
+};
+
+/// Cuts a stream of some `elements` into planes, as many for each of the threads, of whole cache
+/// lines, at least one: a plane that begins amid a line has no turn of a streaming copy in whole
+/// lines, and is copied at half the rate.
+static inline struct stream_planes stream_planes_of(double elements, size_t threads) {
+    size_t planes = threads;
+    while (elements / (double)planes > (double)STREAM_PLANE_ELEMENTS) {
+        planes *= 2;
+    }
+    const double lines = fmax(1, elements / (STREAM_LINE * (double)planes));
+    return (struct stream_planes){planes, (size_t)lines * STREAM_LINE};
+}
 
 static inline void stream_normalise(struct problem *problem) {
     const size_t planes = problem->shape.batch, count = problem->shape.seq_kv;
