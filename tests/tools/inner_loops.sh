@@ -197,9 +197,11 @@ extract() {
             count_all(first, last)
             score = rule == "copy" ? (fmas ? 0 : stores) : rule == "map" ? (stores ? fmas : 0) : stores ? 0 : fmas
             # Tiles of the edges may have as many multiply-adds; the kernel is named after the one of fewest loads.
-            if (score > best || (rule == "tile" && best && score == best && loads < fewest)) {
+            # Other loops have a longer form of themselves, for scores that are far from 0.
+            cost = rule == "tile" ? loads : instructions
+            if (score > best || (best && score == best && cost < least)) {
                 best = score
-                fewest = loads
+                least = cost
                 best_first = first
                 best_last = last
             }
