@@ -5,7 +5,7 @@
 ///
 ///   lanes, LANES           a vector of floats and their number, a power of two <= LANES_LINE
 ///   lanes_load(p, n)       p[0 ... n) for n < LANES, and zeros; whole from LANES on. Reads no more
-///   lanes_hold(v)          v, from a register: gcc 12 loads a vector anew for each use
+///   lanes_hold(v)          v, from a register: gcc 12 makes an operand in memory of each use
 ///   lanes_store(p, v, n)   the first n lanes, whole from LANES on
 ///   lanes_stream_line(p, v)  LANES_LINE elements past the caches, p 64-byte aligned
 ///   lanes_fence()          orders these before what follows, as plain stores always are
