@@ -154,6 +154,29 @@ static void case_06_softmax_large_logits(void **state) {
     stage_for_each("softmax", large_logits);
 }
 
+// The same on both sides of 2^16, from where on kernels take the maximum from a score before they
+// make it an exponent. Whole and eighths are exact in all of these.
+static void case_06_softmax_far_logits(void **state) {
+    (void)state;
+    static const float shifts[] = {0,      1000,  -1000,  65535,  -65535, 65536,
+                                   -65536, 65544, -65544, 0x1p20, -0x1p20};
+    enum { ROWS = sizeof(shifts) / sizeof(shifts[0]), COLS = 100 };
+    struct stage stage;
+    const struct problem problem = softmax_problem(ROWS, COLS);
+    stage_make(&stage, &problem, &at_end);
+    for (size_t r = 0; r < ROWS; r++) {
+        float *x = stage_row(&stage, 0, 0, r);
+        for (size_t c = 0; c < COLS; c++) {
+            // Distances of up to 124, which is beyond the least result, in no order.
+            x[c] = shifts[r] - 1.25f * (float)(c * 37 % COLS);
+        }
+        x[r] = -INFINITY;
+        x[COLS - 1 - r] = -0x1.8p127f;
+    }
+    stage_check_all(&stage);
+    stage_free(&stage);
+}
+
 static void check_shape(const char *op, struct mha_shape shape, struct layout layout) {
     struct stage stage;
     const struct problem problem = shaped(op, shape);
@@ -412,6 +435,7 @@ int main(void) {
         cmocka_unit_test(case_03_softmax_nan_in_every_lane),
         cmocka_unit_test(case_03_qk_nan_in_every_lane),
         cmocka_unit_test(case_06_softmax_large_logits),
+        cmocka_unit_test(case_06_softmax_far_logits),
         cmocka_unit_test(case_07_three_floats_at_a_page_edge),
         cmocka_unit_test(case_08_columns_32_above_a_multiple_of_256),
         cmocka_unit_test(case_09_base_and_stride_unaligned),
