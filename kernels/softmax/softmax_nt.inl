@@ -9,8 +9,9 @@
 ///   stream_zeros(y)               a line of zeros, past the caches
 ///
 /// Algorithm: a row's exponentials stand in the workspace, which stays in the cache, until they are
-/// scaled; also when the row is computed in place. Whole cache lines of a row are streamed; its
-/// ends, and rows that hold no whole line, are stored plainly. Streaming a row while the
+/// scaled; also when the row is computed in place. Whole cache lines of a row are streamed, those
+/// in which the visible part begins or ends too; what a row has of a line that it shares with
+/// another is stored plainly. Streaming a row while the
 /// exponentials of the next are computed was 2 to 5 % faster (Zen 3, from DRAM) and needed two
 /// buffers kept apart modulo 4096: not worth it.
 #include <stdint.h>
@@ -28,48 +29,77 @@ static inline size_t head_of(const float *y, size_t n) {
     return n < head + LINE || (uintptr_t)y % sizeof(float) != 0 ? n : head;
 }
 
-/// y[i] = e[i] * factor for i < n, past the caches.
-static inline void scale_streaming(const float *e, float *y, size_t n, SOFTMAX_VECTOR factor) {
-    size_t i = head_of(y, n);
-    scale(e, y, i, factor);
-    for (; n - i >= LINE; i += LINE) {
-        stream_scaled(e + i, y + i, factor);
+/// Makes elements [i, i + n) of a row: e * factor where it is visible, else zeros, whatever the
+/// factor is.
+static inline void part_of(struct softmax_row row, const float *e, SOFTMAX_VECTOR factor, size_t i,
+                           size_t n, float *y) {
+    const struct mha_span span = row.span;
+    const size_t begin = span.begin > i ? span.begin : i;
+    const size_t end = span.end < i + n ? span.end : i + n;
+    memset(y, 0, n * sizeof(*y));
+    if (begin < end) {
+        scale(e + (begin - span.begin), y + (begin - i), end - begin, factor);
     }
-    scale(e + i, y + i, n - i, factor);
 }
 
-/// y[i] = 0 for i < n, past the caches.
-static inline void zero_streaming(float *y, size_t n) {
-    size_t i = head_of(y, n);
-    memset(y, 0, i * sizeof(*y));
-    for (; n - i >= LINE; i += LINE) {
-        stream_zeros(y + i);
+/// Stores a line that holds both visible elements and others.
+static inline void stream_part(struct softmax_row row, const float *e, SOFTMAX_VECTOR factor,
+                               size_t i) {
+    float line[LINE];
+    part_of(row, e, factor, i, LINE, line);
+    stream_scaled(line, row.y + i, SOFTMAX_SET(1.0f));
+}
+
+/// Stores a row, of whose visible elements the exponentials are at e, past the caches. A line
+/// stored plainly between streamed ones made them wait: some 140 ns in each row (Zen 5).
+static inline void store_row(struct softmax_row row, size_t cols, const float *e,
+                             SOFTMAX_VECTOR factor) {
+    const struct mha_span span = row.span;
+    size_t i = head_of(row.y, cols);
+    const size_t last = i + (cols - i) / LINE * LINE;
+    part_of(row, e, factor, 0, i, row.y);
+    for (; i < last && i + LINE <= span.begin; i += LINE) {
+        stream_zeros(row.y + i);
     }
-    memset(y + i, 0, (n - i) * sizeof(*y));
+    if (i < last && i < span.begin) {
+        stream_part(row, e, factor, i);
+        i += LINE;
+    }
+    for (; i < last && i + LINE <= span.end; i += LINE) {
+        stream_scaled(e + (i - span.begin), row.y + i, factor);
+    }
+    if (i < last && i < span.end) {
+        stream_part(row, e, factor, i);
+        i += LINE;
+    }
+    for (; i < last; i += LINE) {
+        stream_zeros(row.y + i);
+    }
+    part_of(row, e, factor, i, cols - i, row.y + i);
 }
 
 static void run(const struct mha_softmax_args *args, void *workspace) {
-    float *e = workspace;
     for (size_t i = 0; i < args->rows; i++) {
         const struct softmax_row row = softmax_row_at(args, i);
         const struct softmax_row next = softmax_row_at(args, i + 1 < args->rows ? i + 1 : i);
-        const struct mha_span span = row.span;
-        if (span.begin < span.end) {
-            const size_t n = span.end - span.begin;
-            const float *const x = row.x + span.begin;
+        const size_t n = row.span.end - row.span.begin;
+        // As far into a line as the results.
+        float *const e = (float *)workspace + (row.span.begin - head_of(row.y, args->cols)) % LINE;
+        SOFTMAX_VECTOR factor = SOFTMAX_SET(0.0f);
+        if (n > 0) {
+            const float *const x = row.x + row.span.begin;
             const SOFTMAX_SUM sum = SOFTMAX_EXPS(softmax_exponent_of(SOFTMAX_LARGEST(x, n)), x, e,
                                                  n, next.x + next.span.begin, NULL);
             SOFTMAX_STORE(e + sum.whole, sum.tail);
-            scale_streaming(e, row.y + span.begin, n, SOFTMAX_SET(softmax_factor(sum.total)));
+            factor = SOFTMAX_SET(softmax_factor(sum.total));
         }
-        zero_streaming(row.y, span.begin);
-        zero_streaming(row.y + span.end, args->cols - span.end);
+        store_row(row, args->cols, e, factor);
     }
     // Streaming stores are ordered by nothing else.
     _mm_sfence();
 }
 
-/// The exponentials of a row, and of the lanes behind it.
+/// The exponentials of a row, which may begin amid a line, and the lanes behind them.
 static size_t workspace_bytes(const struct mha_shape *shape) {
-    return (shape->seq_kv + SOFTMAX_LANES) * sizeof(float);
+    return (shape->seq_kv + LINE + SOFTMAX_LANES) * sizeof(float);
 }
