@@ -2,6 +2,7 @@
 /// the scores of few queries. Includers define DOTS_TYPE, the type of k's elements, and include one
 /// of dots_<isa>.h, which defines beyond lanes_<isa>.h
 ///
+///   DOTS                        sums at a time, a multiple of 8, which fit into registers
 ///   lanes_widen(type, p, i, n)  elements i ... i + n of p as floats, as lanes_load() has them
 ///   lanes_store_sums(p, v, factor)  p[i] = factor * the sum of the lanes of v[i], i < DOTS
 ///
@@ -20,13 +21,13 @@
 
 #include "gemm.h"
 
-/// Sums at a time: as many independent chains as hide the latency of two multiply-adds a cycle.
-enum { DOTS = 8 };
-
 /// Rows of q that share what is loaded of k, at most.
 enum { DOTS_TOGETHER = 4 };
 
-/// Rows of k at a time for one row of q where k is far away: on Zen 3 eight at a time took longer.
+/// As many independent chains as hide the latency of two multiply-adds a cycle.
+enum { DOTS_CHAINS = 8 };
+
+/// Rows of k together for one row of q where k is far away: on Zen 3 eight together took longer.
 enum { DOTS_STREAMS = 4 };
 
 #ifndef DOTS_NEAR_BYTES
@@ -93,17 +94,18 @@ __attribute__((always_inline)) static inline void dots_along(
 }
 
 /// Writes `factor` times the dot products of `queries` rows q with `count` rows of k, DOTS or 1, to
-/// s, s_stride apart, `keys` rows at a time, or with `in_turn` one after the other. The numbers of
-/// rows and `in_turn` are constants where this is called; the rows are at most DOTS together.
-/// Fetches as many rows from `ahead` on unless it is NULL: where queries share k or rows go in
-/// turn, a line of them to each line of k: all of them at once took longer on Zen 3.
-__attribute__((always_inline)) static inline void dots_of(const size_t queries, const size_t keys,
-                                                          const bool in_turn, const float *const *q,
-                                                          size_t count, const void *k,
+/// s, s_stride apart; `streams` rows of k go together, one group after the other. The numbers of
+/// rows are constants where this is called. Fetches as many rows from `ahead` on unless it is NULL:
+/// where queries share k or rows go one by one, a line of them to each line of k: all of them at
+/// once took longer on Zen 3.
+__attribute__((always_inline)) static inline void dots_of(const size_t queries, const size_t count,
+                                                          const size_t streams,
+                                                          const float *const *q, const void *k,
                                                           size_t k_stride, const void *ahead,
                                                           size_t depth, float factor, float *s,
                                                           size_t s_stride) {
-    const size_t stride = count == DOTS ? k_stride : 0;  // one: DOTS times the same
+    const size_t keys = count == 1 ? 1 : DOTS / queries;
+    const bool along = queries > 1 || streams == 1;
     const float *x[DOTS_TOGETHER];
 #pragma GCC unroll 4
     for (size_t r = 0; r < queries; r++) {
@@ -111,51 +113,46 @@ __attribute__((always_inline)) static inline void dots_of(const size_t queries, 
     }
     for (size_t first = 0; first < count; first += keys) {
         lanes sum[DOTS];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (size_t t = 0; t < DOTS; t++) {
             sum[t] = lanes_set(0.0f);
         }
-        const void *row = widen_at(DOTS_TYPE, k, first * stride);
-        const void *next = widen_at(DOTS_TYPE, ahead != NULL ? ahead : k, first * stride);
-        if (in_turn) {
-#pragma GCC unroll 8
-            for (size_t j = 0; j < keys; j++) {
-                dots_along(queries, keys, 1, x, widen_at(DOTS_TYPE, row, j * stride), stride, true,
-                           widen_at(DOTS_TYPE, next, j * stride), depth, sum + j);
+#pragma GCC unroll 16
+        for (size_t j = 0; j < keys; j += streams) {
+            const void *row = widen_at(DOTS_TYPE, k, (first + j) * k_stride);
+            const void *next =
+                ahead != NULL ? widen_at(DOTS_TYPE, ahead, (first + j) * k_stride) : row;
+            if (!along && ahead != NULL) {
+                gemm_prefetch(DOTS_TYPE, streams, depth, next, k_stride);
             }
-        } else {
-            if (queries == 1 && ahead != NULL) {
-                gemm_prefetch(DOTS_TYPE, keys, depth, next, stride);
-            }
-            dots_along(queries, keys, keys, x, row, stride, queries > 1, next, depth, sum);
+            dots_along(queries, keys, streams, x, row, k_stride, along, next, depth, sum + j);
         }
         float scores[DOTS];
         lanes_store_sums(scores, sum, factor);
 #pragma GCC unroll 4
         for (size_t r = 0; r < queries; r++) {
-            if (count == DOTS) {
-                memcpy(s + r * s_stride + first, scores + r * keys, keys * sizeof(*s));
-            } else {
-                s[r * s_stride] = scores[r * keys];
-            }
+            memcpy(s + r * s_stride + first, scores + r * keys, keys * sizeof(*s));
         }
     }
 }
 
 // One function for each number, not inlined, for its loop to have the registers for its addresses.
-#define DOTS_FUNCTION(name, queries, keys, in_turn)                                                \
-    __attribute__((noinline)) static void name(const float *const *q, size_t count, const void *k, \
-                                               size_t k_stride, const void *ahead, size_t depth,   \
-                                               float factor, float *s, size_t s_stride) {          \
-        dots_of(queries, keys, in_turn, q, count, k, k_stride, ahead, depth, factor, s, s_stride); \
+#define DOTS_FUNCTION(name, queries, count, streams)                                             \
+    __attribute__((noinline)) static void name(const float *const *q, const void *k,             \
+                                               size_t k_stride, const void *ahead, size_t depth, \
+                                               float factor, float *s, size_t s_stride) {        \
+        dots_of(queries, count, streams, q, k, k_stride, ahead, depth, factor, s, s_stride);     \
     }
-DOTS_FUNCTION(dots_4, 4, DOTS / 4, false)
-DOTS_FUNCTION(dots_2, 2, DOTS / 2, false)
-DOTS_FUNCTION(dots_1, 1, DOTS, false)
-DOTS_FUNCTION(dots_1_far, 1, DOTS_STREAMS, false)
-DOTS_FUNCTION(dots_4_in_turn, 4, DOTS / 4, true)
-DOTS_FUNCTION(dots_2_in_turn, 2, DOTS / 2, true)
-DOTS_FUNCTION(dots_1_in_turn, 1, DOTS, true)
+DOTS_FUNCTION(dots_4, 4, DOTS, DOTS / 4)
+DOTS_FUNCTION(dots_2, 2, DOTS, DOTS_CHAINS / 2)
+DOTS_FUNCTION(dots_1, 1, DOTS, DOTS_CHAINS)
+DOTS_FUNCTION(dots_1_far, 1, DOTS, DOTS_STREAMS)
+DOTS_FUNCTION(dots_4_in_turn, 4, DOTS, 1)
+DOTS_FUNCTION(dots_2_in_turn, 2, DOTS, 1)
+DOTS_FUNCTION(dots_1_in_turn, 1, DOTS, 1)
+DOTS_FUNCTION(dots_4_single, 4, 1, 1)
+DOTS_FUNCTION(dots_2_single, 2, 1, 1)
+DOTS_FUNCTION(dots_1_single, 1, 1, 1)
 #undef DOTS_FUNCTION
 
 /// Gets how many of `left` rows of q go together: 4, 2 or 1.
@@ -182,17 +179,19 @@ static inline const void *dots_ahead(size_t queries, bool far, size_t rows, size
 static inline void dots(size_t queries, const float *const *q, size_t count, const void *k,
                         size_t k_stride, bool in_turn, const void *ahead, size_t depth,
                         float factor, float *s, size_t s_stride) {
-    if (DOTS_TURNS && in_turn) {
-        (queries == DOTS_TOGETHER ? dots_4_in_turn
-         : queries == 2           ? dots_2_in_turn
-                        : dots_1_in_turn)(q, count, k, k_stride, ahead, depth, factor, s, s_stride);
-    } else if (queries == DOTS_TOGETHER) {
-        dots_4(q, count, k, k_stride, ahead, depth, factor, s, s_stride);
-    } else if (queries == 2) {
-        dots_2(q, count, k, k_stride, ahead, depth, factor, s, s_stride);
-    } else if (ahead == NULL) {
-        dots_1(q, count, k, k_stride, NULL, depth, factor, s, s_stride);
+    const bool four = queries == DOTS_TOGETHER, two = queries == 2;
+    if (count == 1) {
+        (four  ? dots_4_single
+         : two ? dots_2_single
+               : dots_1_single)(q, k, k_stride, ahead, depth, factor, s, s_stride);
+    } else if (DOTS_TURNS && in_turn) {
+        (four  ? dots_4_in_turn
+         : two ? dots_2_in_turn
+               : dots_1_in_turn)(q, k, k_stride, ahead, depth, factor, s, s_stride);
     } else {
-        dots_1_far(q, count, k, k_stride, ahead, depth, factor, s, s_stride);
+        (four            ? dots_4
+         : two           ? dots_2
+         : ahead == NULL ? dots_1
+                         : dots_1_far)(q, k, k_stride, ahead, depth, factor, s, s_stride);
     }
 }

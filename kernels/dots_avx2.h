@@ -9,7 +9,10 @@
 /// than this, and 4 to 10 % more where it reads as much, half or a quarter.
 #define DOTS_NEAR_BYTES ((size_t)1024 * 1024)
 
-static inline void lanes_store_sums(float *p, const lanes v[8], float factor) {
+/// As many as chains.
+enum { DOTS = 8 };
+
+static inline void lanes_store_sums(float *p, const lanes v[DOTS], float factor) {
     // Sums of neighbours, twice: quarter i of the result is of v[i] in each half.
     const __m256 a = _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
     const __m256 b = _mm256_hadd_ps(_mm256_hadd_ps(v[4], v[5]), _mm256_hadd_ps(v[6], v[7]));

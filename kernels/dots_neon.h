@@ -5,7 +5,10 @@
 #include "lanes_neon.h"
 #include "widen_neon.h"
 
-static inline void lanes_store_sums(float *p, const lanes v[8], float factor) {
+/// As many as chains.
+enum { DOTS = 8 };
+
+static inline void lanes_store_sums(float *p, const lanes v[DOTS], float factor) {
     const lanes low = vpaddq_f32(vpaddq_f32(v[0], v[1]), vpaddq_f32(v[2], v[3]));
     const lanes high = vpaddq_f32(vpaddq_f32(v[4], v[5]), vpaddq_f32(v[6], v[7]));
     vst1q_f32(p, vmulq_n_f32(low, factor));
