@@ -163,6 +163,20 @@ static inline __m512 mha_simde_permute_ps(__m512 a, int index) {
 #undef _mm512_permute_ps
 #define _mm512_permute_ps(a, index) mha_simde_permute_ps(a, index)
 
+/// Two quarters of a, then two of b, by two bits of the index each.
+static inline __m512 mha_simde_shuffle_f32x4(__m512 a, __m512 b, int index) {
+    float x[16], y[16], shuffled[16];
+    __builtin_memcpy(x, &a, sizeof(x));
+    __builtin_memcpy(y, &b, sizeof(y));
+    for (size_t i = 0; i < 16; i++) {
+        shuffled[i] = (i < 8 ? x : y)[(index >> (i / 4 * 2) & 3) * 4 + i % 4];
+    }
+    __builtin_memcpy(&a, shuffled, sizeof(a));
+    return a;
+}
+#undef _mm512_shuffle_f32x4
+#define _mm512_shuffle_f32x4(a, b, index) mha_simde_shuffle_f32x4(a, b, index)
+
 /// A sum rounded towards -inf, the one rounding that the kernels ask for.
 static inline __m512 mha_simde_add_round_ps(__m512 a, __m512 b, int rounding) {
     float x[16], y[16];
