@@ -55,6 +55,12 @@ has_worker() {
     [ -n "$worker" ]
 }
 
+# The program takes SIGINT itself by now. Until then it ignores it, as what a shell starts in the background does, and
+# its first worker, which lists the kernels, is no sign that it does not.
+catches_interrupt() {
+    grep -q '^SigCgt:.*[2367abef]$' "/proc/$pid/status"
+}
+
 names() {
     grep '^ *"name": ".*/f32/' "$1" | sort
 }

@@ -9,6 +9,7 @@ set -eu
 # All shapes of a scalar product: many seconds, whatever the machine.
 "$program" check --kernel qk_f32_scalar_dot --op qk >"$scratch/out" 2>"$scratch/err" </dev/null &
 pid=$!
+await 'its handler' catches_interrupt
 await 'a worker' has_worker
 kill -INT "$pid"
 ended
