@@ -64,7 +64,7 @@ enum { FEW_KEYS = 32 };
 
 /// Rows of V that are fetched at once: 16 of head_dim 128 made the scores behind them wait, 4 % of
 /// the time (Zen 5).
-enum { FETCH_ROWS = 8 };
+enum { ROWS_AT_ONCE = 8 };
 
 /// Vectors of V that are summed at a time: as many independent chains as hide the latency.
 enum { CHAINS = 8 };
@@ -451,9 +451,9 @@ __attribute__((always_inline)) static inline void few_scores_of(const bool in_tu
             in_turn ? NULL
                     : dots_ahead(b->count, far, args->seq_kv, at, count, args->k, args->k_stride);
         // The block's values arrive while these scores are computed, some before and some behind.
-        const size_t half = at + sdpa_min(count, FETCH_ROWS);
+        const size_t behind = at + sdpa_min(count, ROWS_AT_ONCE);
         if (far) {
-            fetch_rows(args->v, args->v_stride, at, half, depth);
+            fetch_rows(args->v, args->v_stride, at, behind, depth);
         }
         for (size_t r = 0, some = 0; r < b->count; r += some) {
             some = dots_together(b->count - r);
@@ -461,7 +461,7 @@ __attribute__((always_inline)) static inline void few_scores_of(const bool in_tu
                  scale, b->s + r * b->s_stride + j, b->s_stride);
         }
         if (far) {
-            fetch_rows(args->v, args->v_stride, half, at + count, depth);
+            fetch_rows(args->v, args->v_stride, behind, at + count, depth);
         }
     }
 }

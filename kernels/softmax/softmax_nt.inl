@@ -11,9 +11,9 @@
 /// Algorithm: a row's exponentials stand in the workspace, which stays in the cache, until they are
 /// scaled; also when the row is computed in place. Whole cache lines of a row are streamed, those
 /// in which the visible part begins or ends too; what a row has of a line that it shares with
-/// another is stored plainly. Streaming a row while the
-/// exponentials of the next are computed was 2 to 5 % faster (Zen 3, from DRAM) and needed two
-/// buffers kept apart modulo 4096: not worth it.
+/// another is stored plainly. Streaming a row while the exponentials of the next are computed was
+/// 2 to 5 % faster (Zen 3, from DRAM; on Zen 5 much faster or slower by the row's length) and
+/// needed two buffers kept apart modulo 4096: not worth it.
 #include <stdint.h>
 
 #include "mha_kernel.h"
