@@ -5,10 +5,6 @@
 #include "lanes_avx2.h"
 #include "widen_avx2.h"
 
-/// Twice an L2 of 512 KiB. On Zen 3 rows in turn took up to 25 % less time where an item reads more
-/// than this, and 4 to 10 % more where it reads as much, half or a quarter.
-#define DOTS_NEAR_BYTES ((size_t)1024 * 1024)
-
 /// As many as chains.
 enum { DOTS = 8 };
 

@@ -5,11 +5,6 @@
 #include "lanes_avx512.h"
 #include "widen_avx512.h"
 
-/// On Zen 5, heads of 128, rows in turn took 20 % less time for four queries on 8 MiB and 21 to 22
-/// % more on 256 KiB to 2 MiB. One query on 8 and 2 MiB was level (+4, -3 %). On 1 MiB it takes 20
-/// % less in turn where 32 such items exceed the caches, which an item cannot know.
-#define DOTS_NEAR_BYTES ((size_t)4 * 1024 * 1024)
-
 /// Four rows of q by four of k: eight loads feed sixteen multiply-adds.
 enum { DOTS = 16 };
 

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fetch.h"
 #include "widen.h"
 
 /// Computes C [rows, cols] = A [rows, depth] * B [depth, cols], or C += that with `add`, and stores
@@ -49,9 +50,6 @@ typedef size_t gemm_rows_fn(size_t left, size_t cols);
 #define GEMM_PANEL_BYTES ((size_t)16384)
 #endif
 
-/// Bytes of a cache line.
-#define GEMM_LINE_BYTES ((size_t)64)
-
 /// Columns in whole multiples of which tiles take a right operand as it lies in memory: 0, packed
 /// only, unless gemm_<isa>.h says otherwise.
 #ifndef GEMM_DIRECT_COLS
@@ -85,7 +83,7 @@ static inline size_t gemm_tile_rows(size_t left, size_t mr) {
 
 /// Tells whether every row begins a cache line.
 static inline bool gemm_on_lines(const void *rows, size_t stride) {
-    return ((uintptr_t)rows | stride * sizeof(float)) % GEMM_LINE_BYTES == 0;
+    return ((uintptr_t)rows | stride * sizeof(float)) % FETCH_LINE_BYTES == 0;
 }
 
 /// Tells whether tiles take B [depth, cols] as it is: floats in dense rows of whole lines, as the
@@ -116,33 +114,11 @@ __attribute__((always_inline)) static inline void gemm_prefetch(const enum widen
                                                                 size_t rows, size_t depth,
                                                                 const void *a, size_t a_stride) {
     for (size_t r = 0; r < rows; r++) {
-        for (size_t p = 0; p < depth; p += GEMM_LINE_BYTES / widen_bytes(type)) {
+        for (size_t p = 0; p < depth; p += FETCH_LINE_BYTES / widen_bytes(type)) {
             __builtin_prefetch(widen_at(type, a, r * a_stride + p));
         }
     }
 }
-
-/// What a product with rows of B that are taken as they are fetches along the way: `bytes` from
-/// `at` on beside the first of them, and as many, as far apart as they are, beside the others. A
-/// NULL fetches nothing.
-struct gemm_beside {
-    const void *at;
-    size_t bytes;
-};
-
-/// Fetches what is beside row `p` of B. Inlined for the same reason as gemm_prefetch().
-__attribute__((always_inline)) static inline void gemm_fetch_beside(const enum widen_type type,
-                                                                    struct gemm_beside beside,
-                                                                    size_t p, size_t b_stride) {
-    for (size_t i = 0; beside.at != NULL && i < beside.bytes; i += GEMM_LINE_BYTES) {
-        __builtin_prefetch((const char *)widen_at(type, beside.at, p * b_stride) + i);
-    }
-}
-
-/// Whether that is the way to fetch rows to come, unless gemm_<isa>.h says otherwise.
-#ifndef GEMM_BESIDE
-#define GEMM_BESIDE true
-#endif
 
 /// Largest K or V of a head, in bytes, beside which L2 has room for the next head's, which is
 /// fetched then while this one is computed: 0, none, unless gemm_<isa>.h says otherwise.
@@ -162,8 +138,8 @@ static inline struct gemm_ahead gemm_ahead_of(const enum widen_type type, size_t
                                               const void *from, size_t offset, size_t times) {
     const size_t bytes = count * widen_bytes(type);
     const uintptr_t at = (uintptr_t)from + offset * widen_bytes(type);
-    const size_t lines = bytes / GEMM_LINE_BYTES / (times > 0 ? times : 1) + 1;
-    return (struct gemm_ahead){at, at + bytes, lines * GEMM_LINE_BYTES};
+    const size_t lines = bytes / FETCH_LINE_BYTES / (times > 0 ? times : 1) + 1;
+    return (struct gemm_ahead){at, at + bytes, lines * FETCH_LINE_BYTES};
 }
 
 /// Gets the rows of the K or V that follows `plane` [keys, head_dim] which stand opposite an item's
@@ -184,7 +160,7 @@ static inline struct gemm_ahead gemm_ahead_opposite(const enum widen_type type, 
 __attribute__((always_inline)) static inline void gemm_ahead_fetch(struct gemm_ahead *ahead) {
     const uintptr_t left = ahead->end - ahead->at;
     const uintptr_t stop = left < ahead->step ? ahead->end : ahead->at + ahead->step;
-    for (; ahead->at < stop; ahead->at += GEMM_LINE_BYTES) {
+    for (; ahead->at < stop; ahead->at += FETCH_LINE_BYTES) {
         __builtin_prefetch((const void *)ahead->at, 0, 2);
     }
 }

@@ -12,9 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// On Zen 3 lines beside each row took 18 to 38 % longer than rows before each head's turn, on
-// Emerald Rapids 8 to 12 % less.
-#define GEMM_BESIDE false
 // Half of an L2 of 512 KiB. On Zen 3 128 KiB took up to 14 % longer, 1 MiB as long or longer.
 #define GEMM_AHEAD_BYTES ((size_t)262144)
 #include "gemm.h"
@@ -270,75 +267,6 @@ static inline void gemm_avx2_pack(const float *b, size_t b_stride, size_t cols, 
             }
             _mm256_store_ps(to + col * depth + v * 8, x);
         }
-    }
-}
-
-/// A slice of gemm_avx2_row(): `vectors` of 8 columns, the last of which has `tail` where that is
-/// not 0; `type` and `vectors` are constants where it is called.
-__attribute__((always_inline)) static inline void gemm_avx2_row_of(
-    const enum widen_type type, const size_t vectors, const size_t tail, size_t depth,
-    const float *a, const void *b, size_t b_stride, bool add, float *c, struct gemm_beside beside) {
-    const bool partial = tail > 0;
-    const __m256i last = vec_avx2_mask(tail);
-    __m256 sum[8];
-#pragma GCC unroll 8
-    for (size_t v = 0; v < 8 && v < vectors; v++) {
-        sum[v] = _mm256_setzero_ps();
-        if (add) {
-            sum[v] = partial && v + 1 == vectors ? _mm256_maskload_ps(c + v * 8, last)
-                                                 : _mm256_loadu_ps(c + v * 8);
-        }
-    }
-    for (size_t p = 0; p < depth; p++) {
-        const __m256 x = _mm256_broadcast_ss(a + p);
-        const void *row = widen_at(type, b, p * b_stride);
-        gemm_fetch_beside(type, beside, p, b_stride);
-#pragma GCC unroll 8
-        for (size_t v = 0; v < 8 && v < vectors; v++) {
-            const __m256 y = partial && v + 1 == vectors
-                                 ? widen_avx2_tail(type, row, v * 8, tail, last)
-                                 : widen_avx2_load(type, row, v * 8);
-            sum[v] = _mm256_fmadd_ps(x, y, sum[v]);
-        }
-    }
-#pragma GCC unroll 8
-    for (size_t v = 0; v < 8 && v < vectors; v++) {
-        if (partial && v + 1 == vectors) {
-            vec_avx2_store_tail(c + v * 8, sum[v], tail);
-        } else {
-            _mm256_storeu_ps(c + v * 8, sum[v]);
-        }
-    }
-}
-
-/// Computes one row, C [cols] = A [depth] * B [depth, cols], or C += that with `add`, from a B that
-/// is not packed. The same bits as the tile's: 64 columns at a time, then 32, 8 and the rest. The
-/// first of these passes over the rows fetches what is `beside` them.
-__attribute__((always_inline)) static inline void gemm_avx2_row(const enum widen_type type,
-                                                                size_t cols, size_t depth,
-                                                                const float *a, const void *b,
-                                                                size_t b_stride, bool add, float *c,
-                                                                struct gemm_beside beside) {
-    size_t col = 0;
-    for (; col + 64 <= cols; col += 64) {
-        gemm_avx2_row_of(type, 8, 0, depth, a, widen_at(type, b, col), b_stride, add, c + col,
-                         beside);
-        beside.at = NULL;
-    }
-    if (col + 32 <= cols) {
-        gemm_avx2_row_of(type, 4, 0, depth, a, widen_at(type, b, col), b_stride, add, c + col,
-                         beside);
-        beside.at = NULL;
-        col += 32;
-    }
-    for (; col + 8 <= cols; col += 8) {
-        gemm_avx2_row_of(type, 1, 0, depth, a, widen_at(type, b, col), b_stride, add, c + col,
-                         beside);
-        beside.at = NULL;
-    }
-    if (col < cols) {
-        gemm_avx2_row_of(type, 1, cols - col, depth, a, widen_at(type, b, col), b_stride, add,
-                         c + col, beside);
     }
 }
 

@@ -6,17 +6,20 @@
 #        lines of LIST: "kernel FILE.o"; others are passed over
 #
 # Looked at are the hand-written variants of qk, pv and sdpa for AVX2 and AVX-512, outside of their tiles, whose
-# fetches stand among loads: in all prefetcht0 (rows of decoding, of P), with AVX-512 prefetcht1 too (the group
-# that follows).
+# fetches stand among loads: those of dots (keys of few queries), those of axpys (their values) and others
+# (prefetcht1: the group that follows; prefetcht0: rows of P).
 set -eu
 . "$(dirname "$0")/common.sh"
 objdump=$1 list=$2
 
-# fetches FILE.o: the instructions that fetch, outside of tiles.
+# fetches FILE.o: parts of it and the instructions by which they fetch.
 fetches() {
     "$objdump" -d --no-show-raw-insn "$1" | awk '
-        /^[0-9a-f]+ <.*>:$/ { tile = $2 ~ /_tile/ }
-        !tile && $2 ~ /^prefetch/ { print $2 }'
+        /^[0-9a-f]+ <.*>:$/ {
+            tile = $2 ~ /_tile/
+            part = match($2, /^<(dots|axpys)_[0-9]/) ? substr($2, 2, index($2, "_") - 2) : "other"
+        }
+        !tile && $2 ~ /^prefetch/ { print part "-" $2 }'
 }
 
 looked=0
@@ -24,18 +27,20 @@ sed -n 's/^kernel //p' "$list" >"$scratch/objects"
 while read -r object; do
     case ${object##*/} in
         *_autovec.*) continue ;;
-        qk_*_avx512*[0-9]x[0-9]*.c.o | pv_*_avx512*[0-9]x[0-9]*.c.o | sdpa_*_avx512*[0-9]x[0-9]*.c.o)
-            hints='prefetcht0 prefetcht1'
+        qk_*_avx2_*[0-9]x[0-9]*.c.o | qk_*_avx512*[0-9]x[0-9]*.c.o) wanted='dots-prefetcht0 other-prefetcht1' ;;
+        pv_f32_avx2_*[0-9]x[0-9]*.c.o | pv_f32_avx512_*[0-9]x[0-9]*.c.o)
+            wanted='axpys-prefetcht1 other-prefetcht0 other-prefetcht1'
             ;;
-        qk_*_avx2_*[0-9]x[0-9]*.c.o | pv_*_avx2_*[0-9]x[0-9]*.c.o | sdpa_*_avx2_*[0-9]x[0-9]*.c.o)
-            hints=prefetcht0
+        pv_*_avx2_*[0-9]x[0-9]*.c.o | pv_*_avx512*[0-9]x[0-9]*.c.o) wanted='axpys-prefetcht1 other-prefetcht1' ;;
+        sdpa_*_avx2_*[0-9]x[0-9]*.c.o | sdpa_*_avx512*[0-9]x[0-9]*.c.o)
+            wanted='dots-prefetcht1 axpys-prefetcht1 other-prefetcht1'
             ;;
         *) continue ;;
     esac
     looked=$((looked + 1))
     fetches "$object" >"$scratch/found"
-    for hint in $hints; do
-        grep -qx "$hint" "$scratch/found" || fail "${object##*/}: no $hint is left outside of its tiles"
+    for fetch in $wanted; do
+        grep -qx -- "$fetch" "$scratch/found" || fail "${object##*/}: no $fetch is left outside of its tiles"
     done
 done <"$scratch/objects"
 [ "$looked" -gt 0 ] || skip 'no such kernel is built'

@@ -10,23 +10,39 @@ case $("$cc" -dumpmachine) in
     *) skip "the compiler is not one for x86-64" ;;
 esac
 
-# try EXPECTED-STATUS NAME CODE: an object of that name, with CODE in its run() and a fetch in its tile.
+# try EXPECTED-STATUS NAME RUN DOTS AXPYS: an object of that name, with this code in its run(), dots_4() and
+# axpys_4(), and a fetch in its tile.
 try() {
-    printf '.type run, @function\nrun:\n%s\nret\n.size run, .-run\n' "$3" >"$scratch/code.s"
-    printf '.type gemm_tile, @function\ngemm_tile:\nprefetcht0 (%%rdi)\nprefetcht1 (%%rdi)\nret\n' >>"$scratch/code.s"
+    {
+        code run "$3"
+        code dots_4 "$4"
+        code axpys_4 "$5"
+        code gemm_tile 'prefetcht0 (%rdi); prefetcht1 (%rdi)'
+    } >"$scratch/code.s"
     "$cc" -c -o "$scratch/$2.c.o" "$scratch/code.s"
     echo "kernel $scratch/$2.c.o" >"$scratch/list"
     run "$(dirname "$0")/prefetches.sh" "$objdump" "$scratch/list"
-    expect_status "$1" "$2: $3"
+    expect_status "$1" "$2: $3 | $4 | $5"
 }
 
-try 0 pv_f32_avx512_6x64 'prefetcht0 (%rdi); prefetcht1 (%rdi)'
-try 1 pv_f32_avx512_6x64 'prefetcht0 (%rdi)'
-expect_text err 'pv_f32_avx512_6x64.c.o: no prefetcht1'
-try 1 qk_f32_avx512_nt_6x64 'prefetcht1 (%rdi)'
-try 1 sdpa_bf16_avx512bf16_dot_flash_6x64 'nop'
-try 0 sdpa_f32_avx2_flash_3x32 'prefetcht0 (%rdi)'
-try 1 qk_f16_avx2_widen_3x32 'prefetcht1 (%rdi)'
-try 77 pv_f32_avx512_autovec 'nop'
-try 77 qk_f32_avx512_libxsmm 'nop'
-try 77 softmax_f32_avx512_t32c2_nt 'nop'
+# code NAME CODE: the assembly of it.
+code() {
+    printf '.type %s, @function\n%s:\n%s\nret\n.size %s, .-%s\n' "$1" "$1" "$2" "$1" "$1"
+}
+
+near='prefetcht0 (%rdi)' far='prefetcht1 (%rdi)'
+try 0 pv_f32_avx512_6x64 "$near; $far" nop "$far"
+try 1 pv_f32_avx512_6x64 "$far" nop "$far"
+expect_text err 'pv_f32_avx512_6x64.c.o: no other-prefetcht0'
+try 1 pv_f32_avx512_6x64 "$near; $far" "$far" nop
+expect_text err 'pv_f32_avx512_6x64.c.o: no axpys-prefetcht1'
+try 0 pv_bf16_avx2_widen_3x32 "$far" nop "$far"
+try 1 qk_f32_avx512_nt_6x64 "$far; $near" "$far" nop
+expect_text err 'no dots-prefetcht0'
+try 1 qk_f16_avx2_widen_3x32 "$near" "$near" nop
+try 1 sdpa_bf16_avx512bf16_dot_flash_6x64 nop nop nop
+try 1 sdpa_f32_avx512_flash_6x64 "$far" nop "$far"
+try 0 sdpa_f32_avx2_flash_3x32 "$far" "$far" "$far"
+try 77 pv_f32_avx512_autovec nop nop nop
+try 77 qk_f32_avx512_libxsmm nop nop nop
+try 77 softmax_f32_avx512_t32c2_nt nop nop nop

@@ -2,6 +2,7 @@
 ///
 /// Algorithm, error bound and tails: pv_packed.inl; registers: gemm_avx512.h.
 /// Widening: widen_avx512.h.
+#include "dots_avx512.h"
 #include "gemm_avx512.h"
 
 #define PV_TILE gemm_avx512_tile
@@ -10,7 +11,6 @@
 #define PV_MR GEMM_AVX512_MR
 #define PV_NR GEMM_AVX512_NR
 #define PV_PACK gemm_avx512_pack
-#define PV_ROW gemm_avx512_row
 #define PV_WIDEN widen_avx512_rows
 #define PV_TYPE WIDEN_BF16
 #include "pv_packed.inl"

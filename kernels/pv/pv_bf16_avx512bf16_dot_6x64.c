@@ -9,6 +9,7 @@
 /// weights and values are as stored: |error| <= gamma_n * sum_j |p_j v_ji| (Higham 2002,
 /// section 3.1). What is below 2^-126 counts as zero: |v_ji| 2^-126 or |p_j| 2^-126 for an element,
 /// 2^-126 for a partial sum.
+#include "dots_avx512.h"
 #include "gemm_avx512bf16.h"
 
 #define PV_TILE gemm_avx512bf16_tile
@@ -17,7 +18,6 @@
 #define PV_MR GEMM_AVX512_MR
 #define PV_NR GEMM_AVX512_NR
 #define PV_PACK gemm_avx512bf16_pack
-#define PV_ROW gemm_avx512_row
 #define PV_WIDEN widen_avx512_rows
 #define PV_TYPE WIDEN_BF16
 #define PV_KEYS 2

@@ -2,6 +2,7 @@
 ///
 /// Algorithm, error bound and tails: pv_packed.inl; registers: gemm_avx2.h.
 /// Widening: widen_avx2.h.
+#include "dots_avx2.h"
 #include "gemm_avx2.h"
 
 #define PV_TILE gemm_avx2_tile
@@ -10,7 +11,6 @@
 #define PV_MR GEMM_AVX2_MR
 #define PV_NR GEMM_AVX2_NR
 #define PV_PACK gemm_avx2_pack
-#define PV_ROW gemm_avx2_row
 #define PV_WIDEN widen_avx2_rows
 #define PV_TYPE WIDEN_F16
 #include "pv_packed.inl"

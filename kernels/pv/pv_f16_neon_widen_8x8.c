@@ -2,6 +2,7 @@
 ///
 /// Algorithm, error bound and tails: pv_packed.inl; registers: gemm_neon.h.
 /// Widening: widen_neon.h.
+#include "dots_neon.h"
 #include "gemm_neon.h"
 
 #define PV_TILE gemm_neon_tile
@@ -10,7 +11,6 @@
 #define PV_MR GEMM_NEON_MR
 #define PV_NR GEMM_NEON_NR
 #define PV_PACK gemm_neon_pack
-#define PV_ROW gemm_neon_row
 #define PV_WIDEN widen_neon_rows
 #define PV_TYPE WIDEN_F16
 #include "pv_packed.inl"

@@ -1,6 +1,7 @@
 /// pv at the AVX-512 level: V packed in panels of 64 columns, register tile 6 x 64.
 ///
 /// Algorithm, error bound and tails: pv_packed.inl; registers: gemm_avx512.h.
+#include "dots_avx512.h"
 #include "gemm_avx512.h"
 
 #define PV_TILE gemm_avx512_tile
@@ -12,7 +13,6 @@
 #define PV_MR GEMM_AVX512_MR
 #define PV_NR GEMM_AVX512_NR
 #define PV_PACK gemm_avx512_pack
-#define PV_ROW gemm_avx512_row
 #define PV_WIDEN widen_avx512_rows
 #define PV_TYPE WIDEN_F32
 #include "pv_packed.inl"

@@ -1,6 +1,7 @@
 /// pv at the NEON level: V packed in panels of 8 columns, register tile 8 x 8.
 ///
 /// Algorithm, error bound and tails: pv_packed.inl; registers: gemm_neon.h.
+#include "dots_neon.h"
 #include "gemm_neon.h"
 
 #define PV_TILE gemm_neon_tile
@@ -9,7 +10,6 @@
 #define PV_MR GEMM_NEON_MR
 #define PV_NR GEMM_NEON_NR
 #define PV_PACK gemm_neon_pack
-#define PV_ROW gemm_neon_row
 #define PV_WIDEN widen_neon_rows
 #define PV_TYPE WIDEN_F32
 #include "pv_packed.inl"

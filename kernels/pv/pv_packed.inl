@@ -1,5 +1,5 @@
 /// pv over the packed GEMM of one ISA: packed_bytes(), pack() and run() of the hand-written
-/// variants. Includers define PV_TILE, PV_TILE_ROW, PV_ROWS, PV_MR, PV_NR, PV_PACK, PV_ROW,
+/// variants. Includers define PV_TILE, PV_TILE_ROW, PV_ROWS, PV_MR, PV_NR, PV_PACK,
 /// PV_WIDEN and PV_TYPE, the type of P's and V's elements. Where a float of a panel and of a block
 /// of P holds two keys, they define PV_KEYS as 2, PV_PREPARE, which makes rows of a block of P in
 /// place of PV_WIDEN, PV_PACK as one that takes V as it is, and PV_SINGLE, which adds one key of a
@@ -24,6 +24,9 @@
 #include <stdint.h>
 
 #include "mha_kernel.h"
+#define AXPYS_TYPE PV_TYPE
+#define AXPYS_FETCH_INTO FETCH_INTO_L2
+#include "axpys.inl"
 
 #ifndef PV_FETCH_KEYS
 #define PV_FETCH_KEYS (PV_TYPE == WIDEN_F32 ? SIZE_MAX : 0)
@@ -39,6 +42,9 @@
 /// quarter of a 32 KiB L1 data cache, since the next block is fetched beside it. Twice as many cost
 /// a fifth on Emerald Rapids.
 #define PV_NEAR_BYTES ((size_t)8192)
+
+/// Most keys then.
+enum { PV_NEAR_KEYS = 256 };
 
 /// Gets the floats that hold `keys` keys, from an even one on.
 static inline size_t slots(size_t keys) {
@@ -100,13 +106,19 @@ static inline size_t row_block(void) {
     return (rows + tallest - 1) / tallest * tallest;
 }
 
-/// Room for the widened weights of a block of rows and keys; a block of keys of one row, where V is
-/// taken as it is, needs less: PV_NEAR_BYTES / 2 elements at most.
+/// Gets the keys that all heads pass before the next ones are touched, where V is taken as it is.
+static inline size_t near_keys(size_t head_dim) {
+    const size_t keys = PV_NEAR_BYTES / widen_bytes(PV_TYPE) / head_dim;
+    return keys < 1 ? 1 : keys < PV_NEAR_KEYS ? keys : PV_NEAR_KEYS;
+}
+
+/// Room for the widened weights of a block of rows and keys, or of near_keys() of the heads that go
+/// together.
 static size_t workspace_bytes(const struct mha_shape *shape) {
-    (void)shape;
-    return PV_TYPE == WIDEN_F32
-               ? 0
-               : row_block() * widen_stride(gemm_block_depth(PV_NR)) * sizeof(float);
+    const size_t count = shape->seq_q == 1
+                             ? AXPYS_TOGETHER * widen_stride(near_keys(shape->head_dim))
+                             : row_block() * widen_stride(gemm_block_depth(PV_NR));
+    return PV_TYPE == WIDEN_F32 ? 0 : count * sizeof(float);
 }
 
 /// Gets the part of a span within the keys [begin, end).
@@ -254,42 +266,11 @@ static void run_packed(const struct mha_pv_args *args, float *room) {
     }
 }
 
-/// How the next block of keys is fetched while the heads pass one: not at all, some lines of each
-/// of its rows beside each row of this one, or some rows before each head's turn. The first of the
-/// two leaves the memory no pause, but makes the loop longer: where there are many heads, that is
-/// what takes the time, and GEMM_BESIDE tells whether it pays at all.
-enum fetching { FETCH_NOTHING, FETCH_LINES, FETCH_ROWS };
-
-/// Gets the lines of V in a row.
-static inline size_t lines_of_row(const struct mha_pv_args *args) {
-    const size_t bytes = args->head_dim * widen_bytes(PV_TYPE);
-    return (bytes + GEMM_LINE_BYTES - 1) / GEMM_LINE_BYTES;
-}
-
-/// Gets the lines beside each row of a block that are the share of head `head`.
-static inline struct gemm_beside share_of(const struct mha_pv_args *args, size_t head, size_t keys,
-                                          const void *block) {
-    const size_t lines = lines_of_row(args);
-    const size_t from = head * lines / args->heads, to = (head + 1) * lines / args->heads;
-    const char *const next = widen_at(PV_TYPE, block, keys * args->v_stride);
-    return (struct gemm_beside){next + from * GEMM_LINE_BYTES, (to - from) * GEMM_LINE_BYTES};
-}
-
-/// Fetches the rows that are the share of head `head`, of `keys` keys from `first` on.
-__attribute__((always_inline)) static inline void fetch_share(const struct mha_pv_args *args,
-                                                              size_t head, size_t first,
-                                                              size_t keys) {
-    const size_t from = head * keys / args->heads, to = (head + 1) * keys / args->heads;
-    gemm_prefetch(PV_TYPE, to - from, args->head_dim,
-                  widen_at(PV_TYPE, args->v, (first + from) * args->v_stride), args->v_stride);
-}
-
-/// The rows straight from V: all heads take a block of keys before the next one is touched. `fetch`
-/// is a constant where this is called.
+/// The rows straight from V: all heads take a block of keys before the next one is touched, which
+/// is fetched meanwhile if it is `far`, a constant where this is called.
 __attribute__((always_inline)) static inline void run_rows(const struct mha_pv_args *args,
-                                                           const enum fetching fetch, float *room) {
-    const size_t most = PV_NEAR_BYTES / widen_bytes(PV_TYPE) / args->head_dim;
-    const size_t block = most > 0 ? most : 1;
+                                                           const bool far, float *room) {
+    const size_t block = near_keys(args->head_dim);
     for (size_t r = 0; r < args->rows; r++) {
         const struct mha_span span = mha_row_span(&args->mask, args->first_row + r);
         size_t first = span.begin;
@@ -297,22 +278,21 @@ __attribute__((always_inline)) static inline void run_rows(const struct mha_pv_a
             const size_t keys = span.end - first < block ? span.end - first : block;
             const size_t left = span.end - first - keys;
             const void *v = widen_at(PV_TYPE, args->v, first * args->v_stride);
-            for (size_t h = 0; h < args->heads; h++) {
-                if (fetch == FETCH_ROWS) {
-                    fetch_share(args, h, first + keys, left < block ? left : block);
-                }
-                const void *from = widen_at(PV_TYPE, args->p,
-                                            h * args->p_head_stride + r * args->p_stride + first);
+            const void *ahead =
+                far && left > 0 ? widen_at(PV_TYPE, v, keys * args->v_stride) : NULL;
+            for (size_t h = 0, some = 0; h < args->heads; h += some) {
+                some = axpys_together(args->heads - h);
+                const void *p = widen_at(PV_TYPE, args->p,
+                                         h * args->p_head_stride + r * args->p_stride + first);
+                size_t p_stride = args->p_head_stride;
                 if (PV_TYPE != WIDEN_F32) {
-                    PV_WIDEN(PV_TYPE, 1, keys, from, 0, room, 0);
+                    PV_WIDEN(PV_TYPE, some, keys, p, p_stride, room, widen_stride(keys));
+                    p = room;
+                    p_stride = widen_stride(keys);
                 }
-                struct gemm_beside beside = {NULL, 0};
-                if (fetch == FETCH_LINES && left >= keys) {
-                    beside = share_of(args, h, keys, v);
-                }
-                PV_ROW(PV_TYPE, args->head_dim, keys, PV_TYPE == WIDEN_F32 ? from : room, v,
-                       args->v_stride, first > span.begin,
-                       args->o + h * args->o_head_stride + r * args->o_stride, beside);
+                axpys(some, args->head_dim, p, p_stride, keys, v, args->v_stride,
+                      first > span.begin, args->o + h * args->o_head_stride + r * args->o_stride,
+                      args->o_head_stride, h == 0 ? ahead : NULL);
             }
             first += keys;
         } while (first < span.end);
@@ -321,15 +301,11 @@ __attribute__((always_inline)) static inline void run_rows(const struct mha_pv_a
 
 // Not inlined into each other: the loop of each has the registers for its addresses.
 __attribute__((noinline)) static void run_near(const struct mha_pv_args *args, float *room) {
-    run_rows(args, FETCH_NOTHING, room);
+    run_rows(args, false, room);
 }
 
 __attribute__((noinline)) static void run_far(const struct mha_pv_args *args, float *room) {
-    run_rows(args, FETCH_LINES, room);
-}
-
-__attribute__((noinline)) static void run_far_many(const struct mha_pv_args *args, float *room) {
-    run_rows(args, FETCH_ROWS, room);
+    run_rows(args, true, room);
 }
 
 static void run(const struct mha_pv_args *args, void *workspace) {
@@ -340,12 +316,6 @@ static void run(const struct mha_pv_args *args, void *workspace) {
         // while where heads share them.
         const size_t bytes = args->seq_kv * args->head_dim * widen_bytes(PV_TYPE);
         const bool far = args->heads > 1 && bytes > 2 * GEMM_NEAR_BYTES;
-        if (!far) {
-            run_near(args, workspace);
-        } else if (GEMM_BESIDE && args->heads <= lines_of_row(args)) {
-            run_far(args, workspace);
-        } else {
-            run_far_many(args, workspace);
-        }
+        (far ? run_far : run_near)(args, workspace);
     }
 }

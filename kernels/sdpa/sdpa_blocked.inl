@@ -44,7 +44,11 @@
 
 #include "mha_kernel.h"
 #define DOTS_TYPE SDPA_TYPE
+#define DOTS_FETCH_INTO FETCH_INTO_L2
 #include "dots.inl"
+#define AXPYS_TYPE SDPA_TYPE
+#define AXPYS_FETCH_INTO FETCH_INTO_L2
+#include "axpys.inl"
 #include "sdpa/sdpa_bias.h"
 #include "softmax/softmax_rows.h"
 
@@ -59,15 +63,12 @@
 /// the packing.
 enum { FEW_QUERIES = 8 };
 
-/// Keys of a block then: their K and V stay in L1 for all queries at head sizes up to 128.
-enum { FEW_KEYS = 32 };
+/// Bytes of K of a block then, and of V: they stay in L1 for all queries. Twice as many took 3 to 4
+/// % less at head_dim 128 where a cache has K and V, and 7 % more from memory (Zen 4).
+#define FEW_BYTES ((size_t)16384)
 
-/// Rows of V that are fetched at once: 16 of head_dim 128 made the scores behind them wait, 4 % of
-/// the time (Zen 5).
-enum { ROWS_AT_ONCE = 8 };
-
-/// Vectors of V that are summed at a time: as many independent chains as hide the latency.
-enum { CHAINS = 8 };
+/// Fewest and most keys of such a block.
+enum { FEW_KEYS_LEAST = 32, FEW_KEYS_MOST = 128 };
 
 /// Rows whose scores are read twice, for their maxima and their exponentials, while in L1.
 enum { WEIGHT_ROWS = 4 };
@@ -117,6 +118,12 @@ static bool packs(const struct mha_shape *shape) {
     return shape->seq_q * (shape->heads / shape->kv_heads) > FEW_QUERIES;
 }
 
+/// Gets the keys of a block of few queries.
+static inline size_t few_keys(size_t head_dim) {
+    const size_t keys = FEW_BYTES / (head_dim * widen_bytes(SDPA_TYPE));
+    return keys < FEW_KEYS_LEAST ? FEW_KEYS_LEAST : keys < FEW_KEYS_MOST ? keys : FEW_KEYS_MOST;
+}
+
 /// Gets the floats of a query as the first product takes it.
 static inline size_t row_depth(bool packed, size_t head_dim) {
     return packed ? SDPA_DEPTH(head_dim) : head_dim;
@@ -138,7 +145,7 @@ static size_t packed_bytes(const struct mha_shape *shape) {
 
 static size_t workspace_bytes(const struct mha_shape *shape) {
     const size_t queries = packs(shape) ? SDPA_QUERIES : FEW_QUERIES;
-    const size_t keys = (packs(shape) ? SDPA_KEYS : FEW_KEYS) + PAD;
+    const size_t keys = (packs(shape) ? SDPA_KEYS : FEW_KEYS_MOST) + PAD;
     return (queries * (keys + padded(shape->head_dim) + 1 + LANES) +
             widened(queries, row_depth(packs(shape), shape->head_dim)) +
             shape->heads / shape->kv_heads * SDPA_T5_ENTRIES) *
@@ -425,167 +432,73 @@ static void packed_block(struct block *b) {
 
 // --- few queries -------------------------------------------------------------------------------
 
-/// Fetches rows [from, to) of K or V.
-__attribute__((always_inline)) static inline void fetch_rows(const void *rows, size_t stride,
-                                                             size_t from, size_t to, size_t width) {
-    gemm_prefetch(SDPA_TYPE, to - from, width, widen_at(SDPA_TYPE, rows, from * stride), stride);
-}
-
-__attribute__((always_inline)) static inline void few_scores_of(const bool in_turn,
-                                                                const struct block *b, size_t first,
-                                                                size_t keys) {
+/// Computes the scores of a block of keys; meanwhile fetches as many keys from `ahead` on, unless
+/// that is NULL.
+static void few_scores(const struct block *b, size_t first, size_t keys, const void *ahead) {
     const struct mha_sdpa_args *args = b->args;
-    const size_t depth = args->head_dim;
     const float scale = args->scale * VEC_LOG2_E;
-    const bool far = args->seq_kv * depth * widen_bytes(SDPA_TYPE) > GEMM_NEAR_BYTES;
     const float *q[FEW_QUERIES];
     for (size_t r = 0; r < b->count; r++) {
         q[r] = b->query[r].q;
     }
     for (size_t j = 0, count = 0; j < keys; j += count) {
         count = dots_count(keys - j);
-        const size_t at = first + j;
-        const void *k = widen_at(SDPA_TYPE, args->k, at * args->k_stride);
-        // In turn the hardware fetches keys: beside it, software took 8 to 14 % longer on Zen 3.
-        const void *ahead =
-            in_turn ? NULL
-                    : dots_ahead(b->count, far, args->seq_kv, at, count, args->k, args->k_stride);
-        // The block's values arrive while these scores are computed, some before and some behind.
-        const size_t behind = at + sdpa_min(count, ROWS_AT_ONCE);
-        if (far) {
-            fetch_rows(args->v, args->v_stride, at, behind, depth);
-        }
+        const void *k = widen_at(SDPA_TYPE, args->k, (first + j) * args->k_stride);
         for (size_t r = 0, some = 0; r < b->count; r += some) {
             some = dots_together(b->count - r);
-            dots(some, q + r, count, k, args->k_stride, in_turn, r == 0 ? ahead : NULL, depth,
-                 scale, b->s + r * b->s_stride + j, b->s_stride);
-        }
-        if (far) {
-            fetch_rows(args->v, args->v_stride, behind, at + count, depth);
+            dots(some, q + r, count, k, args->k_stride,
+                 r == 0 && ahead != NULL ? widen_at(SDPA_TYPE, ahead, j * args->k_stride) : NULL,
+                 args->head_dim, scale, b->s + r * b->s_stride + j, b->s_stride);
         }
     }
 }
 
-// Not inlined into each other: the loop of each has the registers for its addresses.
-__attribute__((noinline)) static void few_scores_together(const struct block *b, size_t first,
-                                                          size_t keys) {
-    few_scores_of(false, b, first, keys);
-}
-
-__attribute__((noinline)) static void few_scores_in_turn(const struct block *b, size_t first,
-                                                         size_t keys) {
-    few_scores_of(true, b, first, keys);
-}
-
-static void few_scores(const struct block *b, size_t first, size_t keys) {
-    const struct mha_sdpa_args *args = b->args;
-    if (dots_in_turn(2 * args->seq_kv * args->head_dim * widen_bytes(SDPA_TYPE))) {
-        few_scores_in_turn(b, first, keys);
-    } else {
-        few_scores_together(b, first, keys);
-    }
-}
-
-/// Adds weights p[0 ... n) of each of `queries` queries times n rows of `vectors` whole vectors of
-/// v to their sums. Both numbers are constants where this is called, at most CHAINS together.
-__attribute__((always_inline)) static inline void add_rows(const size_t queries,
-                                                           const size_t vectors, const float *p,
-                                                           size_t p_stride, size_t n, const void *v,
-                                                           size_t v_stride, float *sums,
-                                                           size_t sums_stride) {
-    lanes sum[CHAINS];
-#pragma GCC unroll 8
-    for (size_t c = 0; c < queries * vectors; c++) {
-        sum[c] = lanes_load(sums + c / vectors * sums_stride + c % vectors * LANES, LANES);
-    }
-    for (size_t j = 0; j < n; j++, v = widen_at(SDPA_TYPE, v, v_stride), p++) {
-        lanes y[CHAINS];
-#pragma GCC unroll 8
-        for (size_t c = 0; c < vectors; c++) {
-            y[c] = lanes_widen(SDPA_TYPE, v, c * LANES, LANES);
-        }
-#pragma GCC unroll 8
-        for (size_t c = 0; c < queries * vectors; c++) {
-            sum[c] = lanes_fma(lanes_set(p[c / vectors * p_stride]), y[c % vectors], sum[c]);
-        }
-    }
-#pragma GCC unroll 8
-    for (size_t c = 0; c < queries * vectors; c++) {
-        lanes_store(sums + c / vectors * sums_stride + c % vectors * LANES, sum[c], LANES);
-    }
-}
-
-/// As add_rows(), of the last `width` < LANES elements of each row, for one query.
-static inline void add_row_ends(size_t width, const float *p, size_t n, const void *v,
-                                size_t v_stride, float *sums) {
-    lanes sum = lanes_load(sums, LANES);
-    for (size_t j = 0; j < n; j++) {
-        sum = lanes_fma(lanes_set(p[j]), lanes_widen(SDPA_TYPE, v, j * v_stride, width), sum);
-    }
-    lanes_store(sums, sum, LANES);
-}
-
-/// Adds the values of n keys to the sums of `queries` queries, a constant where this is called, of
-/// 1, 2, 4: the more there are, the fewer vectors each, so that their chains fit the registers.
-__attribute__((always_inline)) static inline void add_values_of(const size_t queries,
-                                                                const struct block *b, size_t r,
-                                                                struct mha_span span,
-                                                                const void *v) {
-    const size_t head_dim = b->args->head_dim, stride = b->args->v_stride;
-    const size_t many = CHAINS / queries, n = span.end - span.begin;
-    const float *p = b->s + r * b->s_stride + span.begin;
-    float *sums = b->sums + r * b->width;
-    size_t i = 0;
-    for (; i + many * LANES <= head_dim; i += many * LANES) {
-        add_rows(queries, many, p, b->s_stride, n, widen_at(SDPA_TYPE, v, i), stride, sums + i,
-                 b->width);
-    }
-    for (; i + LANES <= head_dim; i += LANES) {
-        add_rows(queries, 1, p, b->s_stride, n, widen_at(SDPA_TYPE, v, i), stride, sums + i,
-                 b->width);
-    }
-    for (size_t q = 0; i < head_dim && q < queries; q++) {
-        add_row_ends(head_dim - i, p + q * b->s_stride, n, widen_at(SDPA_TYPE, v, i), stride,
-                     sums + q * b->width + i);
-    }
-}
-
-static void few_values(const struct block *b, size_t first, size_t keys) {
+/// Adds the values of a block of keys; meanwhile fetches those of as many from `ahead` on, unless
+/// that is NULL.
+static void few_values(const struct block *b, size_t first, size_t keys, const void *ahead) {
     const struct mha_sdpa_args *args = b->args;
     for (size_t r = 0, alike = 0; r < b->count; r += alike) {
         // Queries that see the same keys share what is loaded of their values.
         const struct mha_span span = span_within(b->query[r].span, first, keys);
         alike = 1;
-        while (alike < DOTS_TOGETHER && r + alike < b->count) {
+        while (alike < AXPYS_TOGETHER && r + alike < b->count) {
             const struct mha_span other = span_within(b->query[r + alike].span, first, keys);
             if (other.begin != span.begin || other.end != span.end) {
                 break;
             }
             alike++;
         }
-        alike = dots_together(alike);
+        alike = axpys_together(alike);
         if (span.begin >= span.end) {
             continue;
         }
-        const void *v = widen_at(SDPA_TYPE, args->v, (first + span.begin) * args->v_stride);
-        if (alike == DOTS_TOGETHER) {
-            add_values_of(4, b, r, span, v);
-        } else if (alike == 2) {
-            add_values_of(2, b, r, span, v);
-        } else {
-            add_values_of(1, b, r, span, v);
-        }
+        axpys(alike, args->head_dim, b->s + r * b->s_stride + span.begin, b->s_stride,
+              span.end - span.begin,
+              widen_at(SDPA_TYPE, args->v, (first + span.begin) * args->v_stride), args->v_stride,
+              true, b->sums + r * b->width, b->width,
+              r == 0 && ahead != NULL ? widen_at(SDPA_TYPE, ahead, span.begin * args->v_stride)
+                                      : NULL);
     }
 }
 
 static void few_block(struct block *b) {
+    const struct mha_sdpa_args *args = b->args;
+    const size_t block = few_keys(args->head_dim);
+    const bool fetch =
+        b->count > 1 || args->seq_kv * args->head_dim * widen_bytes(SDPA_TYPE) > GEMM_NEAR_BYTES;
     const struct mha_span any = seen_by_any(b);
     begin(b);
-    for (size_t first = any.begin / FEW_KEYS * FEW_KEYS; first < any.end; first += FEW_KEYS) {
-        const size_t keys = sdpa_min(any.end - first, FEW_KEYS);
-        few_scores(b, first, keys);
+    for (size_t first = any.begin / block * block; first < any.end; first += block) {
+        const size_t keys = sdpa_min(any.end - first, block);
+        const size_t behind = first + keys;
+        // The next block of keys comes while this one's scores are computed, its values while this
+        // one's are added.
+        const bool more = fetch && behind < any.end;
+        few_scores(b, first, keys,
+                   more ? widen_at(SDPA_TYPE, args->k, behind * args->k_stride) : NULL);
         weights_of(b, first, keys, false);
-        few_values(b, first, keys);
+        few_values(b, first, keys,
+                   more ? widen_at(SDPA_TYPE, args->v, behind * args->v_stride) : NULL);
     }
     finish(b);
 }
@@ -634,7 +547,7 @@ static void run(const struct mha_sdpa_args *args, void *workspace) {
                     : decode               ? args->q_head_stride
                                            : args->q_stride,
         .width = padded(args->head_dim),
-        .s_stride = (args->packed ? SDPA_KEYS : FEW_KEYS) + PAD,
+        .s_stride = (args->packed ? SDPA_KEYS : FEW_KEYS_MOST) + PAD,
         .s = workspace,
     };
     b.sums = b.s + most * b.s_stride;

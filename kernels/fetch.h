@@ -1,0 +1,38 @@
+/// Lines fetched into a cache while others are computed with.
+///
+/// They are to be asked for in the order in which they lie in memory: a hardware prefetcher follows
+/// that and runs far ahead. Where lines of several rows were asked for by turns it did not, and
+/// what was left are the few lines that L1 awaits at a time: rows from memory came at a third to a
+/// half of the rate (Zen 4).
+#ifndef MHA_FETCH_H
+#define MHA_FETCH_H
+
+#include <stddef.h>
+
+/// Bytes of a cache line.
+#define FETCH_LINE_BYTES ((size_t)64)
+
+/// The cache: L1 for what is read next, L2 for what is read later.
+enum fetch_into { FETCH_INTO_L1, FETCH_INTO_L2 };
+
+/// Fetches `lines` lines, the first of which holds `at`, and returns the address behind them.
+/// Inlined early, as whatever does nothing else must be: gcc takes a function of prefetches alone
+/// for one without effect and drops its calls.
+__attribute__((always_inline)) static inline const char *fetch_lines(const enum fetch_into into,
+                                                                     const size_t lines,
+                                                                     const char *at) {
+#pragma GCC unroll 16
+    for (size_t l = 0; l < lines; l++) {
+        if (into == FETCH_INTO_L1) {
+            __builtin_prefetch(at, 0, 3);
+        } else {
+            __builtin_prefetch(at, 0, 2);
+        }
+        at += FETCH_LINE_BYTES;
+        // Keeps the order, which gcc 12 changes to 0, 2, 1, 3: up to 40 % longer from memory.
+        __asm__("" : "+r"(at));
+    }
+    return at;
+}
+
+#endif
