@@ -53,6 +53,14 @@ __attribute__((noinline, unused)) static void gemm_avx512bf16_scaled_tile(
                         b_stride, add, c, c_stride);
 }
 
+/// The same with whole lines of C past the caches, see gemm_avx512_tile_stream().
+__attribute__((noinline, unused)) static void gemm_avx512bf16_scaled_tile_stream(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, bool add, float *c, size_t c_stride) {
+    gemm_avx512_tile_by(GEMM_AVX512_SCALED_PAIRS, true, rows, cols, depth, a, a_stride, b, b_stride,
+                        add, c, c_stride);
+}
+
 /// gemm_tile_fn over pairs.
 __attribute__((noinline, unused)) static void gemm_avx512bf16_tile(size_t rows, size_t cols,
                                                                    size_t depth, const float *a,
