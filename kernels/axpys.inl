@@ -4,8 +4,8 @@
 /// made at a time here too.
 ///
 /// Algorithm: up to four queries share what is loaded of v; the more there are, the fewer columns
-/// pass at a time. Wide strips are worth more than fewer loads: with strips of 32 columns for 64
-/// rows of 128 from memory took 18 % longer (Zen 4).
+/// pass at a time. Wide strips are worth more than fewer loads: strips of 64 columns for 32
+/// took 17 to 18 % less for rows of 128 from memory (Zen 4).
 ///
 /// Error: an element is one chain of fused multiply-adds over the rows, in their order, whatever
 /// is computed beside it: |error| <= gamma_n sum_j |p_j v_ji| (Higham 2002, section 3.1).
@@ -15,10 +15,8 @@
 #include <stddef.h>
 
 #include "fetch.h"
+#include "few.h"
 #include "widen.h"
-
-/// Queries that share what is loaded of v, at most.
-enum { AXPYS_TOGETHER = 4 };
 
 /// Sums n rows of v, of `width` elements: LANES * `vectors`, or less in a single vector. With each
 /// row fetches as many lines from `ahead` on, and from `along_bytes` behind for the next one,
@@ -41,7 +39,7 @@ __attribute__((always_inline)) static inline void axpys_of(const size_t queries,
             fetch_lines(AXPYS_FETCH_INTO, (bytes + FETCH_LINE_BYTES - 1) / FETCH_LINE_BYTES, ahead);
             ahead += along_bytes;
         }
-        lanes weight[AXPYS_TOGETHER];
+        lanes weight[FEW_TOGETHER];
 #pragma GCC unroll 4
         for (size_t q = 0; q < queries; q++) {
             weight[q] = lanes_set(p[q * p_stride]);
@@ -112,18 +110,13 @@ AXPYS_FUNCTION(axpys_2, 2)
 AXPYS_FUNCTION(axpys_1, 1)
 #undef AXPYS_FUNCTION
 
-/// Gets how many of `left` queries go together: 4, 2 or 1.
-static inline size_t axpys_together(size_t left) {
-    return left >= AXPYS_TOGETHER ? AXPYS_TOGETHER : left >= 2 ? 2 : 1;
-}
-
 /// Makes o, or adds to it, the sums of n rows of `width` elements of v, weighted by p, of `queries`
-/// queries, axpys_together() of any number: a row of p and of o for each. Meanwhile fetches as many
+/// queries, few_together() of any number: a row of p and of o for each. Meanwhile fetches as many
 /// rows from `ahead` on, which are as far apart, unless that is NULL.
 static inline void axpys(size_t queries, size_t width, const float *p, size_t p_stride, size_t n,
                          const void *v, size_t v_stride, bool add, float *o, size_t o_stride,
                          const void *ahead) {
-    (queries == AXPYS_TOGETHER ? axpys_4
-     : queries == 2            ? axpys_2
+    (queries == FEW_TOGETHER ? axpys_4
+     : queries == 2          ? axpys_2
                     : axpys_1)(width, p, p_stride, n, v, v_stride, add, o, o_stride, ahead);
 }

@@ -19,23 +19,21 @@
 #include <string.h>
 
 #include "fetch.h"
+#include "few.h"
 #include "gemm.h"
 
-/// Rows of q that share what is loaded of k, at most.
-enum { DOTS_TOGETHER = 4 };
-
-/// Rows of k together for one row of q. One took up to 33 % longer where there are four here, two
-/// up to 66 %; of what is widened two suit AVX-512, four AVX2 (Zen 4).
+/// Rows of k together for one row of q. Of floats one took 9 to 38 % longer, two 3 to 65 %; of what
+/// is widened two suit AVX-512, four AVX2 (Zen 4).
 enum { DOTS_ALONE = DOTS_TYPE == WIDEN_F32 ? 4 : 32 / LANES };
 
 /// One step of depth, of LANES elements or the last `n`, of `some` rows of k: adds to sum[r * keys
 /// + j].
 __attribute__((always_inline)) static inline void dots_step(const size_t queries, const size_t keys,
                                                             const size_t some,
-                                                            const float *const x[DOTS_TOGETHER],
+                                                            const float *const x[FEW_TOGETHER],
                                                             size_t i, const void *row,
                                                             size_t stride, size_t n, lanes *sum) {
-    lanes v[DOTS_TOGETHER];
+    lanes v[FEW_TOGETHER];
 #pragma GCC unroll 4
     for (size_t r = 0; r < queries; r++) {
         v[r] = lanes_load(x[r] + i, n);
@@ -54,7 +52,7 @@ __attribute__((always_inline)) static inline void dots_step(const size_t queries
 /// these fetches another from `ahead` on unless that is NULL. The numbers of rows are constants
 /// where this is called.
 __attribute__((always_inline)) static inline void dots_along(
-    const size_t queries, const size_t keys, const size_t some, const float *const x[DOTS_TOGETHER],
+    const size_t queries, const size_t keys, const size_t some, const float *const x[FEW_TOGETHER],
     const void *row, size_t stride, const char *ahead, size_t depth, lanes *sum) {
     const size_t line = FETCH_LINE_BYTES / widen_bytes(DOTS_TYPE);
     size_t i = 0;
@@ -89,7 +87,7 @@ __attribute__((always_inline)) static inline void dots_of(const size_t queries, 
                                                           size_t depth, float factor, float *s,
                                                           size_t s_stride) {
     const size_t keys = count == 1 ? 1 : DOTS / queries;
-    const float *x[DOTS_TOGETHER];
+    const float *x[FEW_TOGETHER];
 #pragma GCC unroll 4
     for (size_t r = 0; r < queries; r++) {
         x[r] = q[r];
@@ -135,23 +133,18 @@ DOTS_FUNCTION(dots_2_single, 2, 1, 1)
 DOTS_FUNCTION(dots_1_single, 1, 1, 1)
 #undef DOTS_FUNCTION
 
-/// Gets how many of `left` rows of q go together: 4, 2 or 1.
-static inline size_t dots_together(size_t left) {
-    return left >= DOTS_TOGETHER ? DOTS_TOGETHER : left >= 2 ? 2 : 1;
-}
-
 /// Gets how many of `left` rows of k go together: DOTS, or the last ones one by one.
 static inline size_t dots_count(size_t left) {
     return left >= DOTS ? DOTS : 1;
 }
 
-/// Writes `factor` times the dot products of `queries` rows q, dots_together() of any number, with
+/// Writes `factor` times the dot products of `queries` rows q, few_together() of any number, with
 /// `count` rows of k, dots_count() of any number, to s: a row of s for each of q. Meanwhile fetches
 /// as many rows from `ahead` on unless that is NULL.
 static inline void dots(size_t queries, const float *const *q, size_t count, const void *k,
                         size_t k_stride, const void *ahead, size_t depth, float factor, float *s,
                         size_t s_stride) {
-    const bool four = queries == DOTS_TOGETHER, two = queries == 2;
+    const bool four = queries == FEW_TOGETHER, two = queries == 2;
     if (count == 1) {
         (four  ? dots_4_single
          : two ? dots_2_single

@@ -29,7 +29,7 @@ __attribute__((always_inline)) static inline const char *fetch_lines(const enum 
             __builtin_prefetch(at, 0, 2);
         }
         at += FETCH_LINE_BYTES;
-        // Keeps the order, which gcc 12 changes to 0, 2, 1, 3: up to 40 % longer from memory.
+        // Keeps the order, which gcc 12 changes to 0, 2, 1, 3: 6 to 15 % longer beyond L2.
         __asm__("" : "+r"(at));
     }
     return at;

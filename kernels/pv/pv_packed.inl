@@ -39,7 +39,7 @@
 #endif
 
 /// Bytes of V that all heads pass before the next keys are touched, where V is taken as it is: a
-/// quarter of a 32 KiB L1 data cache, since the next block is fetched beside it. Twice as many cost
+/// quarter of a 32 KiB L1 data cache. Twice as many cost
 /// a fifth on Emerald Rapids.
 #define PV_NEAR_BYTES ((size_t)8192)
 
@@ -115,9 +115,8 @@ static inline size_t near_keys(size_t head_dim) {
 /// Room for the widened weights of a block of rows and keys, or of near_keys() of the heads that go
 /// together.
 static size_t workspace_bytes(const struct mha_shape *shape) {
-    const size_t count = shape->seq_q == 1
-                             ? AXPYS_TOGETHER * widen_stride(near_keys(shape->head_dim))
-                             : row_block() * widen_stride(gemm_block_depth(PV_NR));
+    const size_t count = shape->seq_q == 1 ? FEW_TOGETHER * widen_stride(near_keys(shape->head_dim))
+                                           : row_block() * widen_stride(gemm_block_depth(PV_NR));
     return PV_TYPE == WIDEN_F32 ? 0 : count * sizeof(float);
 }
 
@@ -281,7 +280,7 @@ __attribute__((always_inline)) static inline void run_rows(const struct mha_pv_a
             const void *ahead =
                 far && left > 0 ? widen_at(PV_TYPE, v, keys * args->v_stride) : NULL;
             for (size_t h = 0, some = 0; h < args->heads; h += some) {
-                some = axpys_together(args->heads - h);
+                some = few_together(args->heads - h);
                 const void *p = widen_at(PV_TYPE, args->p,
                                          h * args->p_head_stride + r * args->p_stride + first);
                 size_t p_stride = args->p_head_stride;

@@ -73,8 +73,8 @@ static inline const void *query(const struct mha_qk_args *args, size_t head, siz
     return widen_at(QK_TYPE, args->q, head * args->q_head_stride + row * args->q_stride);
 }
 
-/// How far ahead keys are fetched where K is read as it is. Half as far took 7 to 30 % longer for a
-/// query to a head, twice as far up to 15 % for four (Zen 4).
+/// How far ahead keys are fetched where K is read as it is. It takes 7 to 30 % less than half as
+/// far for a query to a head; twice as far took up to 15 % longer for four (Zen 4).
 #define QK_AHEAD_BYTES ((size_t)8192)
 
 /// Scores straight from K: heads that share it take a few keys before the next ones are touched.
@@ -94,8 +94,8 @@ static void run_direct(const struct mha_qk_args *args, float *room) {
         const bool fetch = (far || queries > 1) && args->seq_kv - at >= distance + count;
         const void *ahead = fetch ? widen_at(QK_TYPE, k, distance * args->k_stride) : NULL;
         for (size_t h = 0, some = 0; h < queries; h += some) {
-            some = dots_together(queries - h);
-            const float *q[DOTS_TOGETHER];
+            some = few_together(queries - h);
+            const float *q[FEW_TOGETHER];
             for (size_t i = 0; i < some; i++) {
                 q[i] = QK_TYPE == WIDEN_F32 ? query(args, h + i, 0)
                                             : room + (h + i) * widen_stride(depth);

@@ -445,7 +445,7 @@ static void few_scores(const struct block *b, size_t first, size_t keys, const v
         count = dots_count(keys - j);
         const void *k = widen_at(SDPA_TYPE, args->k, (first + j) * args->k_stride);
         for (size_t r = 0, some = 0; r < b->count; r += some) {
-            some = dots_together(b->count - r);
+            some = few_together(b->count - r);
             dots(some, q + r, count, k, args->k_stride,
                  r == 0 && ahead != NULL ? widen_at(SDPA_TYPE, ahead, j * args->k_stride) : NULL,
                  args->head_dim, scale, b->s + r * b->s_stride + j, b->s_stride);
@@ -461,14 +461,14 @@ static void few_values(const struct block *b, size_t first, size_t keys, const v
         // Queries that see the same keys share what is loaded of their values.
         const struct mha_span span = span_within(b->query[r].span, first, keys);
         alike = 1;
-        while (alike < AXPYS_TOGETHER && r + alike < b->count) {
+        while (alike < FEW_TOGETHER && r + alike < b->count) {
             const struct mha_span other = span_within(b->query[r + alike].span, first, keys);
             if (other.begin != span.begin || other.end != span.end) {
                 break;
             }
             alike++;
         }
-        alike = axpys_together(alike);
+        alike = few_together(alike);
         if (span.begin >= span.end) {
             continue;
         }
