@@ -18,6 +18,7 @@ enum { MOVE_AVX2_STEP = 64 };
 /// the write-combining buffer as several slow partial writes.
 enum { MOVE_AVX2_LINE = 16 };
 
+/// See move_row_fn.
 __attribute__((always_inline)) static inline void move_avx2_row(size_t n, const float *x,
                                                                 float *y) {
     if (n >= 8) {
@@ -65,10 +66,10 @@ __attribute__((always_inline)) static inline void move_avx2_row(size_t n, const 
 }
 
 /// Copies a row past the caches: whole lines of y by streaming stores, its ends by plain ones; a
-/// row that holds no whole line is stored plainly. Fetches the lines of `next` that stand opposite.
+/// row that holds no whole line is stored plainly.
 /// move_avx2_fence() must follow before anyone else may read y.
 __attribute__((always_inline)) static inline void move_avx2_row_nt(size_t n, const float *x,
-                                                                   float *y, const float *next) {
+                                                                   float *y) {
     const size_t head = (0 - (uintptr_t)y) / sizeof(float) % MOVE_AVX2_LINE;
     // y may lie between two elements' addresses; then no store of it is ever aligned.
     if (n < head + MOVE_AVX2_LINE || (uintptr_t)y % sizeof(float) != 0) {
@@ -82,7 +83,6 @@ __attribute__((always_inline)) static inline void move_avx2_row_nt(size_t n, con
     for (; n - i >= MOVE_AVX2_LINE; i += MOVE_AVX2_LINE) {
         const __m256 v0 = _mm256_loadu_ps(x + i);
         const __m256 v1 = _mm256_loadu_ps(x + i + 8);
-        _mm_prefetch((const char *)(next + i), _MM_HINT_T0);
         _mm256_stream_ps(y + i, v0);
         _mm256_stream_ps(y + i + 8, v1);
     }
@@ -94,27 +94,6 @@ __attribute__((always_inline)) static inline void move_avx2_row_nt(size_t n, con
 /// Orders streaming stores before everything that follows, as plain stores always are.
 static inline void move_avx2_fence(void) {
     _mm_sfence();
-}
-
-/// See move_rows_fn.
-__attribute__((always_inline)) static inline void move_avx2_rows(size_t rows, size_t cols,
-                                                                 const float *x, size_t x_stride,
-                                                                 float *y, size_t y_stride,
-                                                                 const float *next) {
-    (void)next;
-    for (size_t r = 0; r < rows; r++) {
-        move_avx2_row(cols, x + r * x_stride, y + r * y_stride);
-    }
-}
-
-/// See move_rows_fn; past the caches.
-__attribute__((always_inline)) static inline void move_avx2_rows_nt(size_t rows, size_t cols,
-                                                                    const float *x, size_t x_stride,
-                                                                    float *y, size_t y_stride,
-                                                                    const float *next) {
-    for (size_t r = 0; r < rows; r++) {
-        move_avx2_row_nt(cols, x + r * x_stride, y + r * y_stride, next + r * x_stride);
-    }
 }
 
 #endif

@@ -24,6 +24,7 @@ static inline void move_avx512_part(size_t n, const float *x, float *y) {
     _mm512_mask_storeu_ps(y, mask, _mm512_maskz_loadu_ps(mask, x));
 }
 
+/// See move_row_fn.
 __attribute__((always_inline)) static inline void move_avx512_row(size_t n, const float *x,
                                                                   float *y) {
     if (n < 16) {
@@ -50,10 +51,9 @@ __attribute__((always_inline)) static inline void move_avx512_row(size_t n, cons
 }
 
 /// Copies a row past the caches: whole lines of y by streaming stores, its ends by masked ones.
-/// Fetches the lines of `next` that stand opposite. move_avx512_fence() must follow before anyone
-/// else may read y.
+/// move_avx512_fence() must follow before anyone else may read y.
 __attribute__((always_inline)) static inline void move_avx512_row_nt(size_t n, const float *x,
-                                                                     float *y, const float *next) {
+                                                                     float *y) {
     const size_t head = (0 - (uintptr_t)y) / sizeof(float) % MOVE_AVX512_LINE;
     // y may lie between two elements' addresses; then no store of it is ever aligned.
     if (n < head + MOVE_AVX512_LINE || (uintptr_t)y % sizeof(float) != 0) {
@@ -65,7 +65,6 @@ __attribute__((always_inline)) static inline void move_avx512_row_nt(size_t n, c
     }
     size_t i = head;
     for (; n - i >= MOVE_AVX512_LINE; i += MOVE_AVX512_LINE) {
-        _mm_prefetch((const char *)(next + i), _MM_HINT_T0);
         _mm512_stream_ps(y + i, _mm512_loadu_ps(x + i));
     }
     if (i < n) {
@@ -76,28 +75,6 @@ __attribute__((always_inline)) static inline void move_avx512_row_nt(size_t n, c
 /// Orders streaming stores before everything that follows, as plain stores always are.
 static inline void move_avx512_fence(void) {
     _mm_sfence();
-}
-
-/// See move_rows_fn.
-__attribute__((always_inline)) static inline void move_avx512_rows(size_t rows, size_t cols,
-                                                                   const float *x, size_t x_stride,
-                                                                   float *y, size_t y_stride,
-                                                                   const float *next) {
-    (void)next;
-    for (size_t r = 0; r < rows; r++) {
-        move_avx512_row(cols, x + r * x_stride, y + r * y_stride);
-    }
-}
-
-/// See move_rows_fn; past the caches.
-__attribute__((always_inline)) static inline void move_avx512_rows_nt(size_t rows, size_t cols,
-                                                                      const float *x,
-                                                                      size_t x_stride, float *y,
-                                                                      size_t y_stride,
-                                                                      const float *next) {
-    for (size_t r = 0; r < rows; r++) {
-        move_avx512_row_nt(cols, x + r * x_stride, y + r * y_stride, next + r * x_stride);
-    }
 }
 
 #endif

@@ -15,6 +15,7 @@ enum { MOVE_NEON_STEP = 32 };
 /// Elements of one non-temporal store pair.
 enum { MOVE_NEON_PAIR = 8 };
 
+/// See move_row_fn.
 __attribute__((always_inline)) static inline void move_neon_row(size_t n, const float *x,
                                                                 float *y) {
     if (n >= 4) {
@@ -63,43 +64,19 @@ static inline void move_neon_store_nt(float *y, float32x4_t v0, float32x4_t v1) 
     __asm__("stnp %q1, %q2, [%3]" : "=m"(*pair) : "w"(v0), "w"(v1), "r"(y));
 }
 
-/// Copies a row past the caches where the processor follows the hint. Fetches the lines of `next`
-/// that stand opposite.
+/// Copies a row past the caches where the processor follows the hint.
 __attribute__((always_inline)) static inline void move_neon_row_nt(size_t n, const float *x,
-                                                                   float *y, const float *next) {
+                                                                   float *y) {
     size_t i = 0;
-    // A line of 64 bytes, the length of nearly all of ARM's, at a time: one prefetch each.
     for (; n - i >= (size_t)2 * MOVE_NEON_PAIR; i += (size_t)2 * MOVE_NEON_PAIR) {
         const float32x4_t v0 = vld1q_f32(x + i);
         const float32x4_t v1 = vld1q_f32(x + i + 4);
         const float32x4_t v2 = vld1q_f32(x + i + 8);
         const float32x4_t v3 = vld1q_f32(x + i + 12);
-        __builtin_prefetch(next + i);
         move_neon_store_nt(y + i, v0, v1);
         move_neon_store_nt(y + i + MOVE_NEON_PAIR, v2, v3);
     }
     move_neon_row(n - i, x + i, y + i);
-}
-
-/// See move_rows_fn.
-__attribute__((always_inline)) static inline void move_neon_rows(size_t rows, size_t cols,
-                                                                 const float *x, size_t x_stride,
-                                                                 float *y, size_t y_stride,
-                                                                 const float *next) {
-    (void)next;
-    for (size_t r = 0; r < rows; r++) {
-        move_neon_row(cols, x + r * x_stride, y + r * y_stride);
-    }
-}
-
-/// See move_rows_fn; past the caches.
-__attribute__((always_inline)) static inline void move_neon_rows_nt(size_t rows, size_t cols,
-                                                                    const float *x, size_t x_stride,
-                                                                    float *y, size_t y_stride,
-                                                                    const float *next) {
-    for (size_t r = 0; r < rows; r++) {
-        move_neon_row_nt(cols, x + r * x_stride, y + r * y_stride, next + r * x_stride);
-    }
 }
 
 #endif

@@ -1,4 +1,4 @@
-/// concat_f32, AVX2: blocks of MOVE_BLOCK_TOKENS tokens, head by head; a row goes by 8 vectors, all
+/// concat_f32, AVX2: blocks of MOVE_TOKENS tokens, head by head; a row goes by 8 vectors, all
 /// loaded before the first is stored. For outputs that fit a cache. Bit-exact: no lane is computed
 /// with.
 /// Tail: overlapping vectors, halves below 8 elements. Registers: 8 of 16 vector registers.
@@ -9,7 +9,7 @@
 static void run(const struct mha_concat_args *args, void *workspace) {
     (void)workspace;
     const struct move_heads heads = move_heads_of_concat(args);
-    move_heads(&heads, move_avx2_rows);
+    move_heads(&heads, MOVE_NEAR, move_avx2_row, NULL);
 }
 
 const struct mha_kernel concat_f32_avx2_u8 = {
@@ -20,6 +20,6 @@ const struct mha_kernel concat_f32_avx2_u8 = {
     .tag = "u8",
     .summary = "256-bit vectors, 8 at a time, blocks of 8 tokens",
     .run = {.concat = run},
-    .row_multiple = MOVE_BLOCK_TOKENS,
+    .row_multiple = MOVE_TOKENS,
     .step = MOVE_AVX2_STEP,
 };

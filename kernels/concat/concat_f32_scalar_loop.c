@@ -6,7 +6,7 @@
 static void run(const struct mha_concat_args *args, void *workspace) {
     (void)workspace;
     const struct move_heads heads = move_heads_of_concat(args);
-    move_heads(&heads, move_scalar_rows);
+    move_heads(&heads, MOVE_NEAR, move_scalar_row, NULL);
 }
 
 const struct mha_kernel concat_f32_scalar_loop = {
@@ -17,6 +17,6 @@ const struct mha_kernel concat_f32_scalar_loop = {
     .tag = "loop",
     .summary = "plain C, one element at a time",
     .run = {.concat = run},
-    .row_multiple = MOVE_BLOCK_TOKENS,
+    .row_multiple = MOVE_TOKENS,
     .step = 8,
 };

@@ -7,7 +7,7 @@
 static void run(const struct mha_split_args *args, void *workspace) {
     (void)workspace;
     const struct move_heads heads = move_heads_of_split(args);
-    move_heads(&heads, move_autovec_rows);
+    move_heads(&heads, MOVE_NEAR, move_autovec_row, NULL);
 }
 
 const struct mha_kernel MHA_KERNEL_SYMBOL = {
@@ -18,6 +18,6 @@ const struct mha_kernel MHA_KERNEL_SYMBOL = {
     .tag = "autovec",
     .summary = "plain C, vectorised by the compiler",
     .run = {.split = run},
-    .row_multiple = MOVE_BLOCK_TOKENS,
+    .row_multiple = MOVE_TOKENS,
     .step = MOVE_AUTOVEC_TILE,
 };

@@ -1,9 +1,8 @@
 /// split_f32, AVX-512 with streaming stores and prefetch of the block to come: for outputs that
-/// exceed the caches, where a plain store would read the line first. Blocks of MOVE_BLOCK_TOKENS
-/// tokens, head by head. Whole cache lines of a row are streamed; its ends, and rows that hold no
-/// whole line, are stored plainly, so that every alignment is right and rows of whole lines are
-/// fast. Bit-exact. Tail: masked stores of the row's own elements. Registers: 1 of 32 vector
-/// registers.
+/// exceed the caches, where a plain store would read the line first. Order: MOVE_APART. Whole cache
+/// lines are streamed, those that rows share included; a line of which others own a part is stored
+/// plainly, so that every alignment is right. Bit-exact. Tail: masked stores of the row's own
+/// elements. Registers: 1 of 32 vector registers.
 #include "mha_kernel.h"
 #include "move.h"
 #include "move_avx512.h"
@@ -11,7 +10,7 @@
 static void run(const struct mha_split_args *args, void *workspace) {
     (void)workspace;
     const struct move_heads heads = move_heads_of_split(args);
-    move_heads(&heads, move_avx512_rows_nt);
+    move_heads(&heads, MOVE_APART, move_avx512_row, move_avx512_row_nt);
     move_avx512_fence();
 }
 
@@ -23,6 +22,6 @@ const struct mha_kernel split_f32_avx512_nt = {
     .tag = "nt",
     .summary = "streaming stores past the caches, prefetch, blocks of 8 tokens",
     .run = {.split = run},
-    .row_multiple = MOVE_BLOCK_TOKENS,
+    .row_multiple = MOVE_TOKENS,
     .step = MOVE_AVX512_LINE,
 };

@@ -1,4 +1,4 @@
-/// split_f32, AVX-512: blocks of MOVE_BLOCK_TOKENS tokens, head by head; a row goes by 4 vectors,
+/// split_f32, AVX-512: blocks of MOVE_TOKENS tokens, head by head; a row goes by 4 vectors,
 /// all loaded before the first is stored. For outputs that fit a cache. Bit-exact: no lane is
 /// computed with. Tail: overlapping vectors, a mask below 16 elements. Registers: 4 of 32 vector
 /// registers.
@@ -9,7 +9,7 @@
 static void run(const struct mha_split_args *args, void *workspace) {
     (void)workspace;
     const struct move_heads heads = move_heads_of_split(args);
-    move_heads(&heads, move_avx512_rows);
+    move_heads(&heads, MOVE_NEAR, move_avx512_row, NULL);
 }
 
 const struct mha_kernel split_f32_avx512_u4 = {
@@ -20,6 +20,6 @@ const struct mha_kernel split_f32_avx512_u4 = {
     .tag = "u4",
     .summary = "512-bit vectors, 4 at a time, blocks of 8 tokens",
     .run = {.split = run},
-    .row_multiple = MOVE_BLOCK_TOKENS,
+    .row_multiple = MOVE_TOKENS,
     .step = MOVE_AVX512_STEP,
 };

@@ -1,4 +1,4 @@
-/// split_f32, NEON: blocks of MOVE_BLOCK_TOKENS tokens, head by head; a row goes by 8 vectors, all
+/// split_f32, NEON: blocks of MOVE_TOKENS tokens, head by head; a row goes by 8 vectors, all
 /// loaded before the first is stored. For outputs that fit a cache. Bit-exact: no lane is computed
 /// with.
 /// Tail: overlapping vectors, single elements below 4. Registers: 8 of 32 vector registers.
@@ -9,7 +9,7 @@
 static void run(const struct mha_split_args *args, void *workspace) {
     (void)workspace;
     const struct move_heads heads = move_heads_of_split(args);
-    move_heads(&heads, move_neon_rows);
+    move_heads(&heads, MOVE_NEAR, move_neon_row, NULL);
 }
 
 const struct mha_kernel split_f32_neon_u8 = {
@@ -20,6 +20,6 @@ const struct mha_kernel split_f32_neon_u8 = {
     .tag = "u8",
     .summary = "128-bit vectors, 8 at a time, blocks of 8 tokens",
     .run = {.split = run},
-    .row_multiple = MOVE_BLOCK_TOKENS,
+    .row_multiple = MOVE_TOKENS,
     .step = MOVE_NEON_STEP,
 };
