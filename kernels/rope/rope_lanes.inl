@@ -1,13 +1,16 @@
 /// rope, f32, over the vector of one ISA. Includers define MHA_ISA_NAME, MHA_KERNEL_SYMBOL and what
-/// lanes.h asks for; and ROPE_AHEAD, the floats of x that are fetched ahead, where hardware does
-/// not see short rows coming.
+/// lanes.h asks for.
 ///
 /// Algorithm: interleaved pairs stay in their lanes; each cosine and sine is loaded into both lanes
 /// of its pair, and the neighbours change places for the second product. The halves of a split row
 /// are two rows, of which one vector each is loaded before either is stored, as in place demands.
 ///
+/// Past the caches x is fetched ahead. Where a cache has it, fetching took up to 26 % longer (Zen
+/// 4).
+///
 /// Error: a product, and a fused multiply-add: gamma_2 of the products' magnitudes. Tail: see
 /// lanes.h; the last element of an odd row is copied. Registers: 12 vectors at most.
+#include "fetch.h"
 #include "lanes.h"
 #include "mha_kernel.h"
 
@@ -109,18 +112,19 @@ __attribute__((always_inline)) static inline void split_row(size_t pairs, const 
     }
 }
 
-#ifndef ROPE_AHEAD
-#define ROPE_AHEAD 0
-#endif
-
-/// Fetches the row of x, `dim` >= 1 wide, that is ROPE_AHEAD floats behind this one; a longer row
-/// than that fetches nothing. There need be none.
-__attribute__((always_inline)) static inline void fetch_row(const float *x, size_t stride,
-                                                            size_t dim) {
-    for (size_t i = 0, rows = ROPE_AHEAD / dim; rows > 0 && i < dim; i += LANES_LINE) {
-        __builtin_prefetch((const char *)((uintptr_t)x + (rows * stride + i) * sizeof(float)));
+#ifdef LANES_PAST_CACHES
+/// Fetches the row of x, `dim` >= 1 wide, that is `bytes` behind this one; of rows longer than that
+/// none. There need be none.
+__attribute__((always_inline)) static inline void fetch_row(const enum fetch_into into,
+                                                            size_t bytes, const float *x,
+                                                            size_t stride, size_t dim) {
+    const size_t rows = bytes / sizeof(*x) / dim;
+    if (rows > 0) {
+        fetch_lines(into, (dim + LANES_LINE - 1) / LANES_LINE,
+                    (const char *)((uintptr_t)x + rows * stride * sizeof(*x)));
     }
 }
+#endif
 
 static void run(const struct mha_rope_args *args, void *workspace) {
     (void)workspace;
@@ -130,7 +134,10 @@ static void run(const struct mha_rope_args *args, void *workspace) {
                                   args->cos + r * args->angle_stride,
                                   args->sin + r * args->angle_stride};
         float *y = args->y + r * args->y_stride;
-        fetch_row(in.x, args->x_stride, dim);
+#ifdef LANES_PAST_CACHES
+        fetch_row(FETCH_INTO_L2, FETCH_FAR_BYTES, in.x, args->x_stride, dim);
+        fetch_row(FETCH_INTO_L1, FETCH_SOON_BYTES, in.x, args->x_stride, dim);
+#endif
         if (args->half) {
             split_row(pairs, &in, y);
         } else {
