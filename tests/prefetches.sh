@@ -1,13 +1,14 @@
 #!/bin/sh
-# Checks that the compiler kept what products fetch ahead of themselves: gcc takes a function that does nothing
+# Checks that the compiler kept what kernels fetch ahead of themselves: gcc takes a function that does nothing
 # but fetch for one without effect and drops its calls unless it is inlined early. A fetch changes no
 # result, so that nothing else would notice.
 # usage: prefetches.sh OBJDUMP LIST
 #        lines of LIST: "kernel FILE.o"; others are passed over
 #
-# Looked at are the hand-written variants of qk, pv and sdpa for AVX2 and AVX-512, outside of their tiles, whose
+# Looked at are hand-written variants for AVX2 and AVX-512. Those of qk, pv and sdpa outside of their tiles, whose
 # fetches stand among loads: those of dots (keys of few queries), those of axpys (their values) and others
-# (prefetcht1: the group that follows; prefetcht0: rows of P).
+# (prefetcht1: the group that follows; prefetcht0: rows of P). Those that go past the caches: rows of their input,
+# into L2 (prefetcht1) and L1.
 set -eu
 . "$(dirname "$0")/common.sh"
 objdump=$1 list=$2
@@ -35,12 +36,19 @@ while read -r object; do
         sdpa_*_avx2_*[0-9]x[0-9]*.c.o | sdpa_*_avx512*[0-9]x[0-9]*.c.o)
             wanted='dots-prefetcht1 axpys-prefetcht1 other-prefetcht1'
             ;;
+        rope_*_avx2_nt.c.o | rope_*_avx512_nt.c.o | softmax_*_avx2_*_nt.c.o | softmax_*_avx512_*_nt.c.o)
+            wanted='other-prefetcht0 other-prefetcht1'
+            ;;
+        concat_*_avx2_nt.c.o | concat_*_avx512_nt.c.o) wanted='other-prefetcht1' ;;
+        split_*_avx2_nt.c.o | split_*_avx512_nt.c.o | copy_*_avx2_nt.c.o | copy_*_avx512_nt.c.o)
+            wanted='other-prefetcht0'
+            ;;
         *) continue ;;
     esac
     looked=$((looked + 1))
     fetches "$object" >"$scratch/found"
     for fetch in $wanted; do
-        grep -qx -- "$fetch" "$scratch/found" || fail "${object##*/}: no $fetch is left outside of its tiles"
+        grep -qx -- "$fetch" "$scratch/found" || fail "${object##*/}: no $fetch is left"
     done
 done <"$scratch/objects"
 [ "$looked" -gt 0 ] || skip 'no such kernel is built'

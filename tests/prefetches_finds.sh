@@ -45,4 +45,13 @@ try 1 sdpa_f32_avx512_flash_6x64 "$far" nop "$far"
 try 0 sdpa_f32_avx2_flash_3x32 "$far" "$far" "$far"
 try 77 pv_f32_avx512_autovec nop nop nop
 try 77 qk_f32_avx512_libxsmm nop nop nop
-try 77 softmax_f32_avx512_t32c2_nt nop nop nop
+try 0 softmax_f32_avx512_t32c2_nt "$near; $far" nop nop
+try 1 softmax_f32_avx2_t8c3_nt "$near" nop nop
+expect_text err 'softmax_f32_avx2_t8c3_nt.c.o: no other-prefetcht1'
+try 1 rope_f32_avx512_nt "$far" nop nop
+expect_text err 'no other-prefetcht0'
+try 1 concat_f32_avx2_nt "$near" nop nop
+try 1 split_f32_avx512_nt "$far" nop nop
+try 1 copy_f32_avx2_nt nop nop nop
+try 77 softmax_f32_avx512_t32c2_u64a4 nop nop nop
+try 77 rope_f32_avx2_u4 nop nop nop
