@@ -16,12 +16,14 @@
 ///
 /// Tails: a row of at least one vector ends in one that overlaps the one before. It is computed
 /// before anything is stored, so that a row may be computed in place; shorter rows are loaded and
-/// stored in part. Both touch the row's own elements only.
+/// stored in part. Both touch the row's own elements only. Past the caches, what a row has of a
+/// line that it does not fill is held back until others complete it: struct lanes_out.
 #ifndef MHA_LANES_H
 #define MHA_LANES_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include LANES_VECTOR
 
@@ -40,12 +42,13 @@ static inline lanes lanes_from(size_t i) {
     return lanes_add(lanes_set((float)i), lanes_index());
 }
 
-/// Computes y[from ... to). Always inlined, so that fn is no call either.
+/// Computes the elements [from, to), the first of them at y. Always inlined, so that fn is no call
+/// either.
 __attribute__((always_inline)) static inline void lanes_span(lanes_fn *fn, const void *inputs,
                                                              size_t from, size_t to, float *y) {
     if (to - from < LANES) {
         if (from < to) {
-            lanes_store(y + from, fn(inputs, from, lanes_from(from), to - from), to - from);
+            lanes_store(y, fn(inputs, from, lanes_from(from), to - from), to - from);
         }
         return;
     }
@@ -62,35 +65,71 @@ __attribute__((always_inline)) static inline void lanes_span(lanes_fn *fn, const
             fn(inputs, i + (size_t)2 * LANES, lanes_add(at, lanes_set(2 * LANES)), LANES);
         const lanes v3 =
             fn(inputs, i + (size_t)3 * LANES, lanes_add(at, lanes_set(3 * LANES)), LANES);
-        lanes_store(y + i, v0, LANES);
-        lanes_store(y + i + LANES, v1, LANES);
-        lanes_store(y + i + (size_t)2 * LANES, v2, LANES);
-        lanes_store(y + i + (size_t)3 * LANES, v3, LANES);
+        lanes_store(y + (i - from), v0, LANES);
+        lanes_store(y + (i - from) + LANES, v1, LANES);
+        lanes_store(y + (i - from) + (size_t)2 * LANES, v2, LANES);
+        lanes_store(y + (i - from) + (size_t)3 * LANES, v3, LANES);
         at = lanes_add(at, lanes_set(LANES_STEP));
     }
     for (; to - i >= LANES; i += LANES) {
-        lanes_store(y + i, fn(inputs, i, at, LANES), LANES);
+        lanes_store(y + (i - from), fn(inputs, i, at, LANES), LANES);
         at = lanes_add(at, lanes_set(LANES));
     }
     if (i < to) {
-        lanes_store(y + to - LANES, last, LANES);
+        lanes_store(y + (to - from) - LANES, last, LANES);
     }
 }
 
-/// Gets the first element from `from` on that begins a cache line; `to` where the line would not be
-/// whole, or y lies between two elements' addresses.
-static inline size_t lanes_line_begin(const float *y, size_t from, size_t to) {
-    const uintptr_t address = (uintptr_t)(y + from);
-    const size_t head = (0 - address) / sizeof(float) % LANES_LINE;
-    return address % sizeof(float) != 0 || to - from < head + LANES_LINE ? to : from + head;
+/// What is held back of an item's results past the caches: the elements of a line that others are
+/// to complete, be it of this row or of the next. Stored by itself it would be read from memory
+/// first, and the streaming stores around it wait: rows of 301 columns took twice the time of 304
+/// (Zen 4).
+struct lanes_out {
+    float *at;    ///< Where they belong: the begin of a line.
+    size_t held;  ///< Their number.
+    float line[LANES_LINE];
+};
+
+// What the variants of a kernel differ in.
+#ifdef LANES_PAST_CACHES
+#define LANES_TAG "nt"
+#define LANES_SUMMARY "streaming stores past the caches"
+
+/// Stores what is held back.
+static inline void lanes_flush(struct lanes_out *out) {
+    memcpy(out->at, out->line, out->held * sizeof(*out->line));
+    out->held = 0;
 }
 
-/// As lanes_span(), but past the caches: whole lines by streaming stores, the ends by plain ones.
-/// lanes_fence() must follow before anyone else may read y.
-__attribute__((always_inline)) static inline void lanes_span_nt(lanes_fn *fn, const void *inputs,
-                                                                size_t from, size_t to, float *y) {
-    size_t i = lanes_line_begin(y, from, to);
-    lanes_span(fn, inputs, from, i, y);
+/// As lanes_span(), but past the caches: whole lines by streaming stores, what is before them by
+/// plain ones, what is behind them held back. lanes_done() must follow before anyone may read y.
+__attribute__((always_inline)) static inline void lanes_row(lanes_fn *fn, const void *inputs,
+                                                            size_t from, size_t to, float *y,
+                                                            struct lanes_out *out) {
+    // y may lie between two elements' addresses; then no store of it is ever aligned.
+    const uintptr_t address = (uintptr_t)y;
+    size_t head = address % sizeof(*y) != 0 ? to - from : (0 - address) / sizeof(*y) % LANES_LINE;
+    float *first = y;
+    if (out->held > 0 && out->at + out->held == y) {
+        head = LANES_LINE - out->held;
+        first = out->line + out->held;
+    } else if (out->held > 0) {
+        lanes_flush(out);
+    }
+    size_t i = from + (head < to - from ? head : to - from);
+    lanes_span(fn, inputs, from, i, first);
+    if (out->held > 0) {
+        out->held += i - from;
+        if (out->held < LANES_LINE) {
+            return;
+        }
+        lanes line[LANES_LINE / LANES];
+        for (size_t j = 0; j < LANES_LINE / LANES; j++) {
+            line[j] = lanes_load(out->line + j * LANES, LANES);
+        }
+        lanes_stream_line(out->at, line);
+        out->held = 0;
+    }
     lanes at = lanes_from(i);
     for (; to - i >= LANES_LINE; i += LANES_LINE) {
         lanes line[LANES_LINE / LANES];
@@ -98,27 +137,38 @@ __attribute__((always_inline)) static inline void lanes_span_nt(lanes_fn *fn, co
             line[j] = fn(inputs, i + j * LANES, at, LANES);
             at = lanes_add(at, lanes_set(LANES));
         }
-        lanes_stream_line(y + i, line);
+        lanes_stream_line(y + (i - from), line);
     }
-    lanes_span(fn, inputs, i, to, y);
+    if (i < to) {
+        lanes_span(fn, inputs, i, to, out->line);
+        out->at = y + (i - from);
+        out->held = to - i;
+    }
 }
-
-// What the variants of a kernel differ in.
-#ifdef LANES_PAST_CACHES
-#define lanes_row lanes_span_nt
-#define LANES_TAG "nt"
-#define LANES_SUMMARY "streaming stores past the caches"
-#else
-#define lanes_row lanes_span
-#define LANES_TAG "u4"
-#define LANES_SUMMARY "4 vectors at a time"
-#endif
 
 /// Ends an item.
-static inline void lanes_done(void) {
-#ifdef LANES_PAST_CACHES
+static inline void lanes_done(struct lanes_out *out) {
+    if (out->held > 0) {
+        lanes_flush(out);
+    }
     lanes_fence();
-#endif
 }
+#else
+#define LANES_TAG "u4"
+#define LANES_SUMMARY "4 vectors at a time"
+
+/// As lanes_span(): nothing is held back.
+__attribute__((always_inline)) static inline void lanes_row(lanes_fn *fn, const void *inputs,
+                                                            size_t from, size_t to, float *y,
+                                                            struct lanes_out *out) {
+    (void)out;
+    lanes_span(fn, inputs, from, to, y);
+}
+
+/// Ends an item.
+static inline void lanes_done(struct lanes_out *out) {
+    (void)out;
+}
+#endif
 
 #endif

@@ -118,8 +118,10 @@ enum { MOVE_TOGETHER = 2048, MOVE_LINE = FETCH_LINE_BYTES / sizeof(float) };
 /// whole lines if there are any.
 static inline size_t move_rows_within(size_t count, size_t cols) {
     const size_t most = cols > 0 ? count / cols : 1;
-    const size_t shared = (cols | MOVE_LINE) & (0 - (cols | MOVE_LINE));
-    const size_t unit = MOVE_LINE / shared;
+    size_t unit = 1;
+    while (unit * cols % MOVE_LINE != 0) {
+        unit *= 2;
+    }
     return most >= unit ? most / unit * unit : most > 0 ? most : 1;
 }
 

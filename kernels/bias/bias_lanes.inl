@@ -22,11 +22,11 @@ static inline lanes add_slope(const void *inputs, size_t i, lanes at, size_t n) 
     return lanes_fnma(lanes_set(in->slope), far, lanes_load(in->x + i, n));
 }
 
-static void alibi_rows(const struct mha_bias_args *args) {
+static void alibi_rows(const struct mha_bias_args *args, struct lanes_out *out) {
     for (size_t r = 0; r < args->rows; r++) {
         const struct alibi in = {(const float *)args->x + r * args->x_stride, args->bias.slopes[0],
                                  (float)bias_position(args, r)};
-        lanes_row(add_slope, &in, 0, args->cols, args->y + r * args->y_stride);
+        lanes_row(add_slope, &in, 0, args->cols, args->y + r * args->y_stride, out);
     }
 }
 
@@ -52,7 +52,7 @@ static inline lanes add_window(const void *inputs, size_t i, lanes at, size_t n)
     return lanes_add(lanes_load(in->x + i, n), lanes_load(in->strip + i, n));
 }
 
-static void t5_rows(const struct mha_bias_args *args) {
+static void t5_rows(const struct mha_bias_args *args, struct lanes_out *out) {
     struct bias_strip strip;
     bias_strip_make(&strip, &args->bias);
     for (size_t r = 0; r < args->rows; r++) {
@@ -61,20 +61,21 @@ static void t5_rows(const struct mha_bias_args *args) {
         const struct bias_parts parts = bias_parts_of(&strip, bias_position(args, r), args->cols);
         const struct constant behind = {x, strip.behind}, ahead = {x, strip.ahead};
         const struct window window = {x + parts.begin, parts.window};
-        lanes_row(add_constant, &behind, 0, parts.begin, y);
-        lanes_row(add_window, &window, 0, parts.end - parts.begin, y + parts.begin);
-        lanes_row(add_constant, &ahead, parts.end, args->cols, y);
+        lanes_row(add_constant, &behind, 0, parts.begin, y, out);
+        lanes_row(add_window, &window, 0, parts.end - parts.begin, y + parts.begin, out);
+        lanes_row(add_constant, &ahead, parts.end, args->cols, y + parts.end, out);
     }
 }
 
 static void run(const struct mha_bias_args *args, void *workspace) {
     (void)workspace;
+    struct lanes_out out = {0};
     if (args->bias.kind == MHA_BIAS_ALIBI) {
-        alibi_rows(args);
+        alibi_rows(args, &out);
     } else {
-        t5_rows(args);
+        t5_rows(args, &out);
     }
-    lanes_done();
+    lanes_done(&out);
 }
 
 const struct mha_kernel MHA_KERNEL_SYMBOL = {

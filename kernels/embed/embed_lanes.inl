@@ -20,14 +20,15 @@ static inline lanes sum(const void *inputs, size_t i, lanes at, size_t n) {
 
 static void run(const struct mha_embed_args *args, void *workspace) {
     (void)workspace;
+    struct lanes_out out = {0};
     for (size_t t = 0; t < args->tokens; t++) {
         const struct inputs in = {
             (const float *)args->token + (size_t)args->ids[t] * args->token_stride,
             (const float *)args->position + t * args->position_stride,
             (const float *)args->segment + (size_t)args->segments[t] * args->segment_stride};
-        lanes_row(sum, &in, 0, args->cols, args->y + t * args->y_stride);
+        lanes_row(sum, &in, 0, args->cols, args->y + t * args->y_stride, &out);
     }
-    lanes_done();
+    lanes_done(&out);
 }
 
 const struct mha_kernel MHA_KERNEL_SYMBOL = {

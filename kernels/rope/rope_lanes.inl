@@ -27,18 +27,6 @@ static inline lanes rotate(const void *inputs, size_t i, lanes at, size_t n) {
                         lanes_load_twice(in->sines + i / 2, n / 2));
 }
 
-__attribute__((always_inline)) static inline void interleaved_row(size_t pairs,
-                                                                  const struct inputs *in,
-                                                                  float *y) {
-#ifdef LANES_PAST_CACHES
-    if ((uintptr_t)y / sizeof(float) % 2 != 0) {
-        lanes_span(rotate, in, 0, 2 * pairs, y);  // a line begins in the midst of a pair
-        return;
-    }
-#endif
-    lanes_row(rotate, in, 0, 2 * pairs, y);
-}
-
 /// One vector of either half.
 struct halves {
     lanes first;
@@ -61,31 +49,8 @@ __attribute__((always_inline)) static inline void store_halves(struct halves v, 
     lanes_store(y + pairs + i, v.second, n);
 }
 
-#ifdef LANES_PAST_CACHES
-/// The halves of a row of whole lines only: both begin a line.
-__attribute__((always_inline)) static inline void split_lines(size_t pairs, const struct inputs *in,
-                                                              float *y) {
-    for (size_t i = 0; i < pairs; i += LANES_LINE) {
-        lanes first[LANES_LINE / LANES], second[LANES_LINE / LANES];
-        for (size_t j = 0; j < LANES_LINE / LANES; j++) {
-            const struct halves v = rotate_halves(in, pairs, i + j * LANES, LANES);
-            first[j] = v.first;
-            second[j] = v.second;
-        }
-        lanes_stream_line(y + i, first);
-        lanes_stream_line(y + pairs + i, second);
-    }
-}
-#endif
-
 __attribute__((always_inline)) static inline void split_row(size_t pairs, const struct inputs *in,
                                                             float *y) {
-#ifdef LANES_PAST_CACHES
-    if (pairs % LANES_LINE == 0 && (uintptr_t)y % (LANES_LINE * sizeof(float)) == 0) {
-        split_lines(pairs, in, y);
-        return;
-    }
-#endif
     if (pairs < LANES) {
         if (pairs > 0) {
             store_halves(rotate_halves(in, pairs, 0, pairs), y, pairs, 0, pairs);
@@ -112,7 +77,62 @@ __attribute__((always_inline)) static inline void split_row(size_t pairs, const 
     }
 }
 
+__attribute__((always_inline)) static inline void rotate_row(bool half, size_t dim,
+                                                             const struct inputs *in, float *y) {
+    const size_t pairs = dim / 2;
+    if (half) {
+        split_row(pairs, in, y);
+    } else {
+        lanes_span(rotate, in, 0, 2 * pairs, y);
+    }
+    if (dim % 2 != 0) {
+        y[dim - 1] = in->x[dim - 1];
+    }
+}
+
 #ifdef LANES_PAST_CACHES
+/// Longest row that is put together in L1 where lines hold parts of others, too.
+enum { ROOM = 1024 };
+
+/// The halves of a row whose halves are whole lines.
+__attribute__((always_inline)) static inline void split_lines(size_t pairs, const struct inputs *in,
+                                                              float *y) {
+    for (size_t i = 0; i < pairs; i += LANES_LINE) {
+        lanes first[LANES_LINE / LANES], second[LANES_LINE / LANES];
+        for (size_t j = 0; j < LANES_LINE / LANES; j++) {
+            const struct halves v = rotate_halves(in, pairs, i + j * LANES, LANES);
+            first[j] = v.first;
+            second[j] = v.second;
+        }
+        lanes_stream_line(y + i, first);
+        lanes_stream_line(y + pairs + i, second);
+    }
+}
+
+static inline lanes take(const void *inputs, size_t i, lanes at, size_t n) {
+    (void)at;
+    return lanes_load((const float *)inputs + i, n);
+}
+
+/// rotate_row(), past the caches.
+__attribute__((always_inline)) static inline void stream_row(bool half, size_t dim,
+                                                             const struct inputs *in, float *y,
+                                                             struct lanes_out *out) {
+    const bool lines = dim % ((half ? 2 : 1) * (size_t)LANES_LINE) == 0 &&
+                       (uintptr_t)y % (LANES_LINE * sizeof(*y)) == 0;
+    if (lines && half) {
+        split_lines(dim / 2, in, y);
+    } else if (lines) {
+        lanes_row(rotate, in, 0, dim, y, out);
+    } else if (dim <= ROOM) {
+        float room[ROOM];
+        rotate_row(half, dim, in, room);
+        lanes_row(take, room, 0, dim, y, out);
+    } else {
+        rotate_row(half, dim, in, y);
+    }
+}
+
 /// Fetches the row of x, `dim` >= 1 wide, that is `bytes` behind this one; of rows longer than that
 /// none. There need be none.
 __attribute__((always_inline)) static inline void fetch_row(const enum fetch_into into,
@@ -128,26 +148,21 @@ __attribute__((always_inline)) static inline void fetch_row(const enum fetch_int
 
 static void run(const struct mha_rope_args *args, void *workspace) {
     (void)workspace;
-    const size_t dim = args->head_dim, pairs = dim / 2;
+    struct lanes_out out = {0};
     for (size_t r = 0; r < args->rows; r++) {
         const struct inputs in = {(const float *)args->x + r * args->x_stride,
                                   args->cos + r * args->angle_stride,
                                   args->sin + r * args->angle_stride};
         float *y = args->y + r * args->y_stride;
 #ifdef LANES_PAST_CACHES
-        fetch_row(FETCH_INTO_L2, FETCH_FAR_BYTES, in.x, args->x_stride, dim);
-        fetch_row(FETCH_INTO_L1, FETCH_SOON_BYTES, in.x, args->x_stride, dim);
+        fetch_row(FETCH_INTO_L2, FETCH_FAR_BYTES, in.x, args->x_stride, args->head_dim);
+        fetch_row(FETCH_INTO_L1, FETCH_SOON_BYTES, in.x, args->x_stride, args->head_dim);
+        stream_row(args->half, args->head_dim, &in, y, &out);
+#else
+        rotate_row(args->half, args->head_dim, &in, y);
 #endif
-        if (args->half) {
-            split_row(pairs, &in, y);
-        } else {
-            interleaved_row(pairs, &in, y);
-        }
-        if (dim % 2 != 0) {
-            y[dim - 1] = in.x[dim - 1];
-        }
     }
-    lanes_done();
+    lanes_done(&out);
 }
 
 const struct mha_kernel MHA_KERNEL_SYMBOL = {

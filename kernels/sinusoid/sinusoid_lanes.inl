@@ -18,12 +18,13 @@ static inline lanes sum(const void *inputs, size_t i, lanes at, size_t n) {
 
 static void run(const struct mha_sinusoid_args *args, void *workspace) {
     (void)workspace;
+    struct lanes_out out = {0};
     for (size_t t = 0; t < args->tokens; t++) {
         const struct inputs in = {(const float *)args->x + t * args->x_stride,
                                   args->pe + t * args->pe_stride};
-        lanes_row(sum, &in, 0, args->cols, args->y + t * args->y_stride);
+        lanes_row(sum, &in, 0, args->cols, args->y + t * args->y_stride, &out);
     }
-    lanes_done();
+    lanes_done(&out);
 }
 
 const struct mha_kernel MHA_KERNEL_SYMBOL = {
