@@ -177,15 +177,20 @@ static inline size_t gemm_row_block(size_t mr, size_t depth) {
 }
 
 /// Computes the tiles of C [rows, cols] in the columns [first, last) of rows [top, bottom), `nr`
-/// wide or less; beside each the next bits of `pieces` pieces of memory are fetched.
+/// wide or less; beside each its own lines of C are fetched with `fetch`, and the next bits of
+/// `pieces` pieces of memory.
 __attribute__((always_inline)) static inline void gemm_tiles(
     gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t nr, size_t top, size_t bottom, size_t first,
     size_t last, size_t depth, const float *a, size_t a_stride, const float *packed, bool add,
-    float *c, size_t c_stride, const size_t pieces, struct gemm_ahead *ahead) {
+    float *c, size_t c_stride, bool fetch, const size_t pieces, struct gemm_ahead *ahead) {
     const size_t most = last - first < nr ? last - first : nr;
+    const size_t lines = fetch ? (most * sizeof(*c) + FETCH_LINE_BYTES - 1) / FETCH_LINE_BYTES : 0;
     for (size_t row = top, height = 0; row < bottom && first < last; row += height) {
         height = rows_of(bottom - row, most);
         for (size_t col = first; col < last; col += nr) {
+            for (size_t r = row; r < row + height && fetch; r++) {
+                fetch_lines(FETCH_INTO_L1, lines, (const char *)(c + r * c_stride + col));
+            }
             tile(height, most, depth, a + row * a_stride, a_stride, packed + col * depth, nr, add,
                  c + row * c_stride + col, c_stride);
             for (size_t i = 0; i < pieces; i++) {
@@ -196,12 +201,14 @@ __attribute__((always_inline)) static inline void gemm_tiles(
 }
 
 /// Computes C [rows, cols] = A [rows, depth] * B, or C += that with `add`, B packed as above, and
-/// fetches `pieces` pieces of memory along the way. `tile`, `rows_of` and `pieces` are constants
+/// fetches lines of C that are to be written, with `fetch`, and `pieces` pieces of memory along the
+/// way. `tile`, `rows_of` and `pieces` are constants
 /// where this is called.
 static inline void gemm_packed(gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t mr, size_t nr,
                                size_t rows, size_t cols, size_t depth, const float *a,
                                size_t a_stride, const float *packed, bool add, float *c,
-                               size_t c_stride, const size_t pieces, struct gemm_ahead *ahead) {
+                               size_t c_stride, bool fetch, const size_t pieces,
+                               struct gemm_ahead *ahead) {
     const size_t panels = GEMM_PANEL_GROUP_BYTES / (nr * sizeof(float) * depth);
     const size_t block = gemm_row_block(mr, depth);
     const size_t group = (panels > 0 ? panels : 1) * nr;
@@ -211,9 +218,9 @@ static inline void gemm_packed(gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t
             const size_t last = cols - first < group ? cols : first + group;
             const size_t whole = first + (last - first) / nr * nr;
             gemm_tiles(tile, rows_of, nr, top, bottom, first, whole, depth, a, a_stride, packed,
-                       add, c, c_stride, pieces, ahead);
+                       add, c, c_stride, fetch, pieces, ahead);
             gemm_tiles(tile, rows_of, nr, top, bottom, whole, last, depth, a, a_stride, packed, add,
-                       c, c_stride, pieces, ahead);
+                       c, c_stride, fetch, pieces, ahead);
         }
     }
 }
@@ -264,7 +271,8 @@ static inline void gemm_packed_deep(gemm_tile_fn *tile, gemm_rows_fn *rows_of, s
                                     size_t c_stride) {
     for (size_t p = 0; p < depth; p += gemm_block_depth(nr)) {
         gemm_packed(tile, rows_of, mr, nr, rows, cols, gemm_depth_block(depth - p, nr), a + p,
-                    a_stride, packed + gemm_packed_count(p, cols, nr), p > 0, c, c_stride, 0, NULL);
+                    a_stride, packed + gemm_packed_count(p, cols, nr), p > 0, c, c_stride, false, 0,
+                    NULL);
     }
 }
 

@@ -306,6 +306,11 @@ __attribute__((always_inline)) static inline void gemm_avx512_pack_transposed_by
         size_t p = 0;
         if (left >= 16) {
             for (; p + 4 <= depth; p += 4) {
+                // As many lines of the rows to come, as they lie in memory: those of 16 rows at a
+                // time are no order that a hardware prefetcher would follow.
+                fetch_lines(
+                    FETCH_INTO_L1, 4,
+                    (const char *)((uintptr_t)from + (16 * bt_stride + 16 * p) * sizeof(*from)));
                 // Broadcasts from memory under a mask leave the shuffle unit to the transposition.
                 for (size_t i = 0; i < 4; i++) {
                     const float *row = from + i * bt_stride + p;

@@ -284,8 +284,11 @@ static inline void refer(const struct block *b, size_t r, size_t first, struct m
 /// Turns the visible scores of the block's queries in the block of keys from `first` on into
 /// exponentials, a few rows at a time: the references of all of them first, whose maxima across a
 /// vector then wait for each other in no row's exponentials. With `fetch`, a bit of the group that
-/// follows is fetched beside each query: exponentials leave the memory idle.
+/// follows is fetched beside each query, and the lines of its result: exponentials leave the memory
+/// idle.
 static void weights_of(struct block *b, size_t first, size_t keys, bool fetch) {
+    const size_t lines =
+        (b->args->head_dim * sizeof(float) + FETCH_LINE_BYTES - 1) / FETCH_LINE_BYTES;
     for (size_t top = 0; top < b->count; top += WEIGHT_ROWS) {
         const size_t bottom = sdpa_min(b->count, top + WEIGHT_ROWS);
         for (size_t r = top; r < bottom; r++) {
@@ -295,6 +298,9 @@ static void weights_of(struct block *b, size_t first, size_t keys, bool fetch) {
             const struct mha_span span = span_within(b->query[r].span, first, keys);
             for (size_t i = 0; fetch && i < PIECES; i++) {
                 gemm_ahead_fetch(&b->ahead[i]);
+            }
+            if (fetch) {
+                fetch_lines(FETCH_INTO_L2, lines, (const char *)b->query[r].o);
             }
             exponentials(b->s + r * b->s_stride + span.begin, span.end - span.begin,
                          softmax_reference(b->largest[r]), b->total + r * LANES);
