@@ -285,8 +285,9 @@ static inline void refer(const struct block *b, size_t r, size_t first, struct m
 /// exponentials, a few rows at a time: the references of all of them first, whose maxima across a
 /// vector then wait for each other in no row's exponentials. With `fetch`, a bit of the group that
 /// follows is fetched beside each query, and the lines of its result: exponentials leave the memory
-/// idle.
-static void weights_of(struct block *b, size_t first, size_t keys, bool fetch) {
+/// idle. Not inlined: gcc 12 then reads the exponential's table in each step.
+__attribute__((noinline)) static void weights_of(struct block *b, size_t first, size_t keys,
+                                                 bool fetch) {
     const size_t lines =
         (b->args->head_dim * sizeof(float) + FETCH_LINE_BYTES - 1) / FETCH_LINE_BYTES;
     for (size_t top = 0; top < b->count; top += WEIGHT_ROWS) {
