@@ -4,6 +4,7 @@
 /// lanes_<isa>.h
 ///
 ///   DOTS                        sums at a time, a multiple of 8, which fit into registers
+///   DOTS_FETCH_TWICE            for includers: whether `far` is worth it
 ///   lanes_widen(type, p, i, n)  elements i ... i + n of p as floats, as lanes_load() has them
 ///   lanes_store_sums(p, v, factor)  p[i] = factor * the sum of the lanes of v[i], i < DOTS
 ///
@@ -49,15 +50,19 @@ __attribute__((always_inline)) static inline void dots_step(const size_t queries
 }
 
 /// Adds to sum[r * keys + j] the products of rows x[r] with `some` rows of k. With each line of
-/// these fetches another from `ahead` on unless that is NULL. The numbers of rows are constants
-/// where this is called.
+/// these fetches another from `ahead` on unless that is NULL, and with `far` one into L2 that is
+/// FETCH_FAR_BYTES behind it. The numbers of rows and `far` are constants where this is called.
 __attribute__((always_inline)) static inline void dots_along(
     const size_t queries, const size_t keys, const size_t some, const float *const x[FEW_TOGETHER],
-    const void *row, size_t stride, const char *ahead, size_t depth, lanes *sum) {
+    const void *row, size_t stride, const char *ahead, const bool far, size_t depth, lanes *sum) {
     const size_t line = FETCH_LINE_BYTES / widen_bytes(DOTS_TYPE);
     size_t i = 0;
     for (; i + line <= depth; i += line) {
         if (ahead != NULL) {
+            if (far) {
+                fetch_lines(FETCH_INTO_L2, some,
+                            (const char *)((uintptr_t)ahead + FETCH_FAR_BYTES));
+            }
             ahead = fetch_lines(DOTS_FETCH_INTO, some, ahead);
         }
 #pragma GCC unroll 8
@@ -78,14 +83,14 @@ __attribute__((always_inline)) static inline void dots_along(
 
 /// Writes `factor` times the dot products of `queries` rows q with `count` rows of k, DOTS or 1, to
 /// s, s_stride apart; `streams` rows of k go together, one group after the other. The numbers of
-/// rows are constants where this is called. Meanwhile fetches as many rows from `ahead` on unless
-/// that is NULL: dense ones line by line, others before they are computed with.
+/// rows and `far` are constants where this is called. Meanwhile fetches as many rows from `ahead`
+/// on unless that is NULL: dense ones line by line, others before they are computed with.
 __attribute__((always_inline)) static inline void dots_of(const size_t queries, const size_t count,
                                                           const size_t streams,
                                                           const float *const *q, const void *k,
                                                           size_t k_stride, const void *ahead,
-                                                          size_t depth, float factor, float *s,
-                                                          size_t s_stride) {
+                                                          const bool far, size_t depth,
+                                                          float factor, float *s, size_t s_stride) {
     const size_t keys = count == 1 ? 1 : DOTS / queries;
     const float *x[FEW_TOGETHER];
 #pragma GCC unroll 4
@@ -106,7 +111,7 @@ __attribute__((always_inline)) static inline void dots_of(const size_t queries, 
                 gemm_prefetch(DOTS_TYPE, streams, depth, next, k_stride);
                 next = NULL;
             }
-            dots_along(queries, keys, streams, x, widen_at(DOTS_TYPE, k, from), k_stride, next,
+            dots_along(queries, keys, streams, x, widen_at(DOTS_TYPE, k, from), k_stride, next, far,
                        depth, sum + j);
         }
         float scores[DOTS];
@@ -119,18 +124,19 @@ __attribute__((always_inline)) static inline void dots_of(const size_t queries, 
 }
 
 // One function for each number, not inlined, for its loop to have the registers for its addresses.
-#define DOTS_FUNCTION(name, queries, count, streams)                                             \
-    __attribute__((noinline)) static void name(const float *const *q, const void *k,             \
-                                               size_t k_stride, const void *ahead, size_t depth, \
-                                               float factor, float *s, size_t s_stride) {        \
-        dots_of(queries, count, streams, q, k, k_stride, ahead, depth, factor, s, s_stride);     \
+#define DOTS_FUNCTION(name, queries, count, streams, far)                                         \
+    __attribute__((noinline)) static void name(const float *const *q, const void *k,              \
+                                               size_t k_stride, const void *ahead, size_t depth,  \
+                                               float factor, float *s, size_t s_stride) {         \
+        dots_of(queries, count, streams, q, k, k_stride, ahead, far, depth, factor, s, s_stride); \
     }
-DOTS_FUNCTION(dots_4, 4, DOTS, DOTS / 4)
-DOTS_FUNCTION(dots_2, 2, DOTS, 4)
-DOTS_FUNCTION(dots_1, 1, DOTS, DOTS_ALONE)
-DOTS_FUNCTION(dots_4_single, 4, 1, 1)
-DOTS_FUNCTION(dots_2_single, 2, 1, 1)
-DOTS_FUNCTION(dots_1_single, 1, 1, 1)
+DOTS_FUNCTION(dots_4, 4, DOTS, DOTS / 4, false)
+DOTS_FUNCTION(dots_4_far, 4, DOTS, DOTS / 4, true)
+DOTS_FUNCTION(dots_2, 2, DOTS, 4, false)
+DOTS_FUNCTION(dots_1, 1, DOTS, DOTS_ALONE, false)
+DOTS_FUNCTION(dots_4_single, 4, 1, 1, false)
+DOTS_FUNCTION(dots_2_single, 2, 1, 1, false)
+DOTS_FUNCTION(dots_1_single, 1, 1, 1, false)
 #undef DOTS_FUNCTION
 
 /// Gets how many of `left` rows of k go together: DOTS, or the last ones one by one.
@@ -140,16 +146,20 @@ static inline size_t dots_count(size_t left) {
 
 /// Writes `factor` times the dot products of `queries` rows q, few_together() of any number, with
 /// `count` rows of k, dots_count() of any number, to s: a row of s for each of q. Meanwhile fetches
-/// as many rows from `ahead` on unless that is NULL.
+/// as many rows from `ahead` on unless that is NULL, and dense ones, if they are `far`, into L2
+/// before.
 static inline void dots(size_t queries, const float *const *q, size_t count, const void *k,
-                        size_t k_stride, const void *ahead, size_t depth, float factor, float *s,
-                        size_t s_stride) {
+                        size_t k_stride, const void *ahead, bool far, size_t depth, float factor,
+                        float *s, size_t s_stride) {
     const bool four = queries == FEW_TOGETHER, two = queries == 2;
     if (count == 1) {
         (four  ? dots_4_single
          : two ? dots_2_single
                : dots_1_single)(q, k, k_stride, ahead, depth, factor, s, s_stride);
     } else {
-        (four ? dots_4 : two ? dots_2 : dots_1)(q, k, k_stride, ahead, depth, factor, s, s_stride);
+        (four && far ? dots_4_far
+         : four      ? dots_4
+         : two       ? dots_2
+                     : dots_1)(q, k, k_stride, ahead, depth, factor, s, s_stride);
     }
 }

@@ -8,6 +8,9 @@
 /// As many as chains.
 enum { DOTS = 8 };
 
+/// See dots_avx2.h; not measured.
+#define DOTS_FETCH_TWICE false
+
 static inline void lanes_store_sums(float *p, const lanes v[DOTS], float factor) {
     const lanes low = vpaddq_f32(vpaddq_f32(v[0], v[1]), vpaddq_f32(v[2], v[3]));
     const lanes high = vpaddq_f32(vpaddq_f32(v[4], v[5]), vpaddq_f32(v[6], v[7]));

@@ -83,11 +83,15 @@ static inline const void *query(const struct mha_qk_args *args, size_t head, siz
 /// far for a query to a head; twice as far took up to 15 % longer for four (Zen 4).
 #define QK_AHEAD_BYTES ((size_t)8192)
 
+/// Bytes of K of a head that are taken to come from memory.
+#define QK_MEMORY_BYTES ((size_t)2097152)
+
 /// Scores straight from K: heads that share it take a few keys before the next ones are touched.
 static void run_direct(const struct mha_qk_args *args, float *room) {
     const size_t depth = args->head_dim, queries = args->heads;
     const size_t bytes = args->seq_kv * depth * widen_bytes(QK_TYPE);
     const bool far = bytes > GEMM_NEAR_BYTES;
+    const bool from_memory = DOTS_FETCH_TWICE && QK_TYPE == WIDEN_F32 && bytes > QK_MEMORY_BYTES;
     const size_t keys_ahead = QK_AHEAD_BYTES / (depth * widen_bytes(QK_TYPE));
     const size_t distance = keys_ahead > DOTS ? keys_ahead : DOTS;
     // Without packing an item has one row a head; widened, all of them stay.
@@ -106,8 +110,8 @@ static void run_direct(const struct mha_qk_args *args, float *room) {
                 q[i] = QK_TYPE == WIDEN_F32 ? query(args, h + i, 0)
                                             : room + (h + i) * widen_stride(depth);
             }
-            dots(some, q, count, k, args->k_stride, h == 0 ? ahead : NULL, depth, args->scale,
-                 args->s + h * args->s_head_stride + at, args->s_head_stride);
+            dots(some, q, count, k, args->k_stride, h == 0 ? ahead : NULL, from_memory, depth,
+                 args->scale, args->s + h * args->s_head_stride + at, args->s_head_stride);
         }
     }
 }

@@ -455,7 +455,7 @@ static void few_scores(const struct block *b, size_t first, size_t keys, const v
             some = few_together(b->count - r);
             dots(some, q + r, count, k, args->k_stride,
                  r == 0 && ahead != NULL ? widen_at(SDPA_TYPE, ahead, j * args->k_stride) : NULL,
-                 args->head_dim, scale, b->s + r * b->s_stride + j, b->s_stride);
+                 false, args->head_dim, scale, b->s + r * b->s_stride + j, b->s_stride);
         }
     }
 }
