@@ -36,7 +36,7 @@ __attribute__((always_inline)) static inline void axpys_of(const size_t queries,
     }
     for (size_t j = 0; j < n; j++, v = widen_at(AXPYS_TYPE, v, v_stride), p++) {
         if (ahead != NULL) {
-            fetch_lines(AXPYS_FETCH_INTO, (bytes + FETCH_LINE_BYTES - 1) / FETCH_LINE_BYTES, ahead);
+            fetch_bytes(AXPYS_FETCH_INTO, bytes, ahead);
             ahead += along_bytes;
         }
         lanes weight[FEW_TOGETHER];

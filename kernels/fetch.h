@@ -45,4 +45,11 @@ __attribute__((always_inline)) static inline const char *fetch_lines(const enum 
     return at;
 }
 
+/// Fetches the lines that `bytes` fill, the first of which holds `at`: the last one of what begins
+/// amid a line may be left out. There need be no array.
+__attribute__((always_inline)) static inline void fetch_bytes(const enum fetch_into into,
+                                                              size_t bytes, const void *at) {
+    fetch_lines(into, (bytes + FETCH_LINE_BYTES - 1) / FETCH_LINE_BYTES, at);
+}
+
 #endif

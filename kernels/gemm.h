@@ -184,12 +184,11 @@ __attribute__((always_inline)) static inline void gemm_tiles(
     size_t last, size_t depth, const float *a, size_t a_stride, const float *packed, bool add,
     float *c, size_t c_stride, bool fetch, const size_t pieces, struct gemm_ahead *ahead) {
     const size_t most = last - first < nr ? last - first : nr;
-    const size_t lines = fetch ? (most * sizeof(*c) + FETCH_LINE_BYTES - 1) / FETCH_LINE_BYTES : 0;
     for (size_t row = top, height = 0; row < bottom && first < last; row += height) {
         height = rows_of(bottom - row, most);
         for (size_t col = first; col < last; col += nr) {
             for (size_t r = row; r < row + height && fetch; r++) {
-                fetch_lines(FETCH_INTO_L1, lines, (const char *)(c + r * c_stride + col));
+                fetch_bytes(FETCH_INTO_L1, most * sizeof(*c), c + r * c_stride + col);
             }
             tile(height, most, depth, a + row * a_stride, a_stride, packed + col * depth, nr, add,
                  c + row * c_stride + col, c_stride);
@@ -202,8 +201,7 @@ __attribute__((always_inline)) static inline void gemm_tiles(
 
 /// Computes C [rows, cols] = A [rows, depth] * B, or C += that with `add`, B packed as above, and
 /// fetches lines of C that are to be written, with `fetch`, and `pieces` pieces of memory along the
-/// way. `tile`, `rows_of` and `pieces` are constants
-/// where this is called.
+/// way. `tile`, `rows_of` and `pieces` are constants where this is called.
 static inline void gemm_packed(gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t mr, size_t nr,
                                size_t rows, size_t cols, size_t depth, const float *a,
                                size_t a_stride, const float *packed, bool add, float *c,

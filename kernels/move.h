@@ -82,13 +82,6 @@ static inline struct move_heads move_heads_of_split(const struct mha_split_args 
     };
 }
 
-/// Fetches a row.
-__attribute__((always_inline)) static inline void move_fetch(const enum fetch_into into, size_t n,
-                                                             const float *row) {
-    fetch_lines(into, (n * sizeof(*row) + FETCH_LINE_BYTES - 1) / FETCH_LINE_BYTES,
-                (const char *)row);
-}
-
 /// Streams that a long row is cut into, and elements of a stream's turn. A core keeps more of DRAM
 /// busy with several streams than with one: 2 to 8 copied 9 to 17 % faster, as fast from L3 and 2 %
 /// slower in L1 and L2 (Emerald Rapids); 16 were slower, and 8 that lie a power of 2 apart would be
@@ -103,7 +96,7 @@ __attribute__((always_inline)) static inline void move_streams(size_t n, const f
         const size_t ahead = i + MOVE_TURN < part ? MOVE_TURN : 0;
         for (size_t s = 0; s < MOVE_STREAMS; s++) {
             const size_t at = s * part + i;
-            move_fetch(FETCH_INTO_L1, MOVE_TURN, x + at + ahead);
+            fetch_bytes(FETCH_INTO_L1, MOVE_TURN * sizeof(*x), x + at + ahead);
             move_row(MOVE_TURN, x + at, y + at);
         }
     }
@@ -134,7 +127,7 @@ __attribute__((always_inline)) static inline void move_past(
     const bool whole = ((uintptr_t)y | y_stride * sizeof(*y)) % FETCH_LINE_BYTES == 0;
     if (whole || y_stride != cols || cols > MOVE_TOGETHER / 2) {
         for (size_t r = 0; r < rows; r++) {
-            move_fetch(into, cols, next + r * x_stride);
+            fetch_bytes(into, cols * sizeof(*x), next + r * x_stride);
             past(cols, x + r * x_stride, y + r * y_stride);
         }
         return;
@@ -146,7 +139,7 @@ __attribute__((always_inline)) static inline void move_past(
         float *const to = y + r * y_stride;
         float *const together = room + (uintptr_t)to / sizeof(*to) % MOVE_LINE;
         for (size_t i = 0; i < some; i++) {
-            move_fetch(into, cols, next + (r + i) * x_stride);
+            fetch_bytes(into, cols * sizeof(*x), next + (r + i) * x_stride);
             near(cols, x + (r + i) * x_stride, together + i * cols);
         }
         past(some * cols, together, to);

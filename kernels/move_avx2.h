@@ -66,8 +66,8 @@ __attribute__((always_inline)) static inline void move_avx2_row(size_t n, const 
 }
 
 /// Copies a row past the caches: whole lines of y by streaming stores, its ends by plain ones; a
-/// row that holds no whole line is stored plainly.
-/// move_avx2_fence() must follow before anyone else may read y.
+/// row that holds no whole line is stored plainly. move_avx2_fence() must follow before anyone else
+/// may read y.
 __attribute__((always_inline)) static inline void move_avx2_row_nt(size_t n, const float *x,
                                                                    float *y) {
     const size_t head = (0 - (uintptr_t)y) / sizeof(float) % MOVE_AVX2_LINE;

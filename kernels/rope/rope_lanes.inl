@@ -5,8 +5,7 @@
 /// of its pair, and the neighbours change places for the second product. The halves of a split row
 /// are two rows, of which one vector each is loaded before either is stored, as in place demands.
 ///
-/// Past the caches x is fetched ahead. Where a cache has it, fetching took up to 26 % longer (Zen
-/// 4).
+/// Past the caches x is fetched ahead. Where a cache has it that took up to 26 % longer (Zen 4).
 ///
 /// Error: a product, and a fused multiply-add: gamma_2 of the products' magnitudes. Tail: see
 /// lanes.h; the last element of an odd row is copied. Registers: 12 vectors at most.
@@ -140,8 +139,8 @@ __attribute__((always_inline)) static inline void fetch_row(const enum fetch_int
                                                             size_t stride, size_t dim) {
     const size_t rows = bytes / sizeof(*x) / dim;
     if (rows > 0) {
-        fetch_lines(into, (dim + LANES_LINE - 1) / LANES_LINE,
-                    (const char *)((uintptr_t)x + rows * stride * sizeof(*x)));
+        fetch_bytes(into, dim * sizeof(*x),
+                    (const void *)((uintptr_t)x + rows * stride * sizeof(*x)));
     }
 }
 #endif

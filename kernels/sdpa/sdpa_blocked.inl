@@ -288,8 +288,6 @@ static inline void refer(const struct block *b, size_t r, size_t first, struct m
 /// idle. Not inlined: gcc 12 then reads the exponential's table in each step.
 __attribute__((noinline)) static void weights_of(struct block *b, size_t first, size_t keys,
                                                  bool fetch) {
-    const size_t lines =
-        (b->args->head_dim * sizeof(float) + FETCH_LINE_BYTES - 1) / FETCH_LINE_BYTES;
     for (size_t top = 0; top < b->count; top += WEIGHT_ROWS) {
         const size_t bottom = sdpa_min(b->count, top + WEIGHT_ROWS);
         for (size_t r = top; r < bottom; r++) {
@@ -301,7 +299,7 @@ __attribute__((noinline)) static void weights_of(struct block *b, size_t first, 
                 gemm_ahead_fetch(&b->ahead[i]);
             }
             if (fetch) {
-                fetch_lines(FETCH_INTO_L2, lines, (const char *)b->query[r].o);
+                fetch_bytes(FETCH_INTO_L2, b->args->head_dim * sizeof(float), b->query[r].o);
             }
             exponentials(b->s + r * b->s_stride + span.begin, span.end - span.begin,
                          softmax_reference(b->largest[r]), b->total + r * LANES);

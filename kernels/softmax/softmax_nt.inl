@@ -134,7 +134,7 @@ __attribute__((always_inline)) static inline void fetch_visible(const struct mha
     if (i < args->rows) {
         const struct softmax_row row = softmax_row_at(args, i);
         const size_t n = row.span.end - row.span.begin;
-        fetch_lines(FETCH_INTO_L2, (n + LINE - 1) / LINE, (const char *)(row.x + row.span.begin));
+        fetch_bytes(FETCH_INTO_L2, n * sizeof(*row.x), row.x + row.span.begin);
     }
 }
 
