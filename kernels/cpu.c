@@ -1,5 +1,6 @@
 #include "cpu.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -158,13 +159,31 @@ static struct cpu_facts gather(const struct mha_cpu_probe *probe) {
     return facts;
 }
 
+static struct cpu_facts native_facts;
+
+static void gather_native(void) {
+    native_facts = gather(&native_probe);
+}
+
+/// Gets the facts of a probe, of this machine's where it is NULL: asked once, since a virtual
+/// machine traps each CPUID, which takes it 5 microseconds and more, and every kernel of a list has
+/// a status.
+static struct cpu_facts facts_of(const struct mha_cpu_probe *probe) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (probe) {
+        return gather(probe);
+    }
+    pthread_once(&once, gather_native);
+    return native_facts;
+}
+
 size_t mha_isa_count(void) {
     return ISA_COUNT;
 }
 
 struct mha_isa_status mha_isa_status(size_t index, const struct mha_cpu_probe *probe) {
     const struct isa_need *need = &needs[index];
-    const struct cpu_facts facts = gather(probe ? probe : &native_probe);
+    const struct cpu_facts facts = facts_of(probe);
     struct mha_isa_status status = {need->isa, need->compiled, false, false, false, ""};
     status.cpu_has = (facts.features & need->features) == need->features;
     status.os_enables = (facts.xcr0 & need->xcr0) == need->xcr0;
@@ -211,12 +230,12 @@ static void write_names(char *text, size_t size, uint32_t features) {
 }
 
 void mha_isa_lacking(char *text, size_t size, size_t index, const struct mha_cpu_probe *probe) {
-    const struct cpu_facts facts = gather(probe ? probe : &native_probe);
+    const struct cpu_facts facts = facts_of(probe);
     write_names(text, size, needs[index].features & ~facts.features);
 }
 
 void mha_cpu_features(char *text, size_t size, const struct mha_cpu_probe *probe) {
-    write_names(text, size, gather(probe ? probe : &native_probe).features);
+    write_names(text, size, facts_of(probe).features);
 }
 
 void mha_cpu_brand(char *text, size_t size, const struct mha_cpu_probe *probe) {
