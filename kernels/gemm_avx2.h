@@ -36,16 +36,19 @@ static inline size_t gemm_avx2_rows(size_t left, size_t cols) {
     return left >= height ? height : gemm_tile_rows(left, GEMM_AVX2_MR);
 }
 
-/// One step of depth: sum[r * vectors + v] += a[r] * b[v], for numbers of rows and vectors that
-/// are constants where it is called.
+/// One step of depth: sum[r * vectors + v] += a[r] * b[v] for the rows [first, last) out of `rows`,
+/// all of which are constants where it is called, as is the number of vectors.
 __attribute__((always_inline)) static inline void gemm_avx2_step(
-    const size_t rows, const size_t vectors, const float *a, size_t a_stride, const float *b,
-    __m256 sum[GEMM_AVX2_ACCUMULATORS]) {
+    const size_t rows, const size_t first, const size_t last, const size_t vectors, const float *a,
+    size_t a_stride, const float *b, __m256 sum[GEMM_AVX2_ACCUMULATORS]) {
     // The fewer operands are held, the more pass by: registers are left for no more.
     if (vectors > rows) {
         __m256 x[GEMM_AVX2_ACCUMULATORS];
 #pragma GCC unroll 12
         for (size_t r = 0; r < rows; r++) {
+            if (r < first || r >= last) {
+                continue;
+            }
             x[r] = _mm256_broadcast_ss(a + r * a_stride);
         }
 #pragma GCC unroll 4
@@ -53,6 +56,9 @@ __attribute__((always_inline)) static inline void gemm_avx2_step(
             const __m256 y = _mm256_load_ps(b + v * 8);
 #pragma GCC unroll 12
             for (size_t r = 0; r < rows; r++) {
+                if (r < first || r >= last) {
+                    continue;
+                }
                 sum[r * vectors + v] = _mm256_fmadd_ps(x[r], y, sum[r * vectors + v]);
             }
         }
@@ -65,6 +71,9 @@ __attribute__((always_inline)) static inline void gemm_avx2_step(
     }
 #pragma GCC unroll 12
     for (size_t r = 0; r < rows; r++) {
+        if (r < first || r >= last) {
+            continue;
+        }
         const __m256 x = _mm256_broadcast_ss(a + r * a_stride);
 #pragma GCC unroll 4
         for (size_t v = 0; v < vectors; v++) {
@@ -73,10 +82,23 @@ __attribute__((always_inline)) static inline void gemm_avx2_step(
     }
 }
 
-/// The tile for numbers of rows and vectors that are constants where it is called.
+/// The steps of enum gemm_stairs before the tile, or those after it, from `a` and `b` on.
+__attribute__((always_inline)) static inline void gemm_avx2_stairs_of(
+    const size_t rows, const size_t vectors, const bool after, const float *a, size_t a_stride,
+    const float *b, size_t b_stride, __m256 sum[GEMM_AVX2_ACCUMULATORS]) {
+#pragma GCC unroll 12
+    for (size_t p = 0; p + 1 < rows; p++) {
+        gemm_avx2_step(rows, after ? p + 1 : 0, after ? rows : p + 1, vectors, a + p, a_stride,
+                       b + p * b_stride, sum);
+    }
+}
+
+/// The tile for numbers of rows and vectors that are constants where it is called. `stairs` is of
+/// enum gemm_stairs.
 __attribute__((always_inline)) static inline void gemm_avx2_tile_of(
     const size_t rows, const size_t vectors, size_t cols, size_t depth, const float *a,
-    size_t a_stride, const float *b, size_t b_stride, bool add, float *c, size_t c_stride) {
+    size_t a_stride, const float *b, size_t b_stride, unsigned stairs, bool add, float *c,
+    size_t c_stride) {
     __m256 sum[GEMM_AVX2_ACCUMULATORS];
     const bool whole = cols == vectors * 8;
 #pragma GCC unroll 12
@@ -99,15 +121,24 @@ __attribute__((always_inline)) static inline void gemm_avx2_tile_of(
         }
         _mm_prefetch((const char *)(c + r * c_stride + cols - 1), _MM_HINT_T0);
     }
+    if ((stairs & GEMM_STAIRS_BEFORE) != 0) {
+        gemm_avx2_stairs_of(rows, vectors, false, a - (rows - 1), a_stride,
+                            b - (rows - 1) * b_stride, b_stride, sum);
+    }
     size_t p = 0;
     for (; p + 2 <= depth; p += 2) {
-        gemm_avx2_step(rows, vectors, a, a_stride, b, sum);
-        gemm_avx2_step(rows, vectors, a + 1, a_stride, b + b_stride, sum);
+        gemm_avx2_step(rows, 0, rows, vectors, a, a_stride, b, sum);
+        gemm_avx2_step(rows, 0, rows, vectors, a + 1, a_stride, b + b_stride, sum);
         a += 2;
         b += 2 * b_stride;
     }
     if (p < depth) {
-        gemm_avx2_step(rows, vectors, a, a_stride, b, sum);
+        gemm_avx2_step(rows, 0, rows, vectors, a, a_stride, b, sum);
+        a += 1;
+        b += b_stride;
+    }
+    if ((stairs & GEMM_STAIRS_AFTER) != 0) {
+        gemm_avx2_stairs_of(rows, vectors, true, a, a_stride, b, b_stride, sum);
     }
     if (whole) {
 #pragma GCC unroll 12
@@ -136,39 +167,59 @@ __attribute__((always_inline)) static inline void gemm_avx2_tile_of(
     }
 }
 
+/// The tile for a number of rows that gemm_avx2_rows() gives.
+__attribute__((always_inline)) static inline void gemm_avx2_tile_by(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
+    switch (rows) {
+        case 1:
+            gemm_avx2_tile_of(1, 4, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
+                              c_stride);
+            break;
+        case 2:
+            gemm_avx2_tile_of(2, 4, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
+                              c_stride);
+            break;
+        case GEMM_AVX2_MR:
+            gemm_avx2_tile_of(3, 4, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
+                              c_stride);
+            break;
+        case 4:
+            gemm_avx2_tile_of(4, 3, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
+                              c_stride);
+            break;
+        case 6:
+            gemm_avx2_tile_of(6, 2, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
+                              c_stride);
+            break;
+        default:
+            gemm_avx2_tile_of(12, 1, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
+                              c_stride);
+            break;
+    }
+}
+
 /// gemm_tile_fn of this level. Rows of B are 32-byte aligned. Not inlined: among the loops around
 /// them, those in here would run out of registers for addresses.
 __attribute__((noinline, unused)) static void gemm_avx2_tile(size_t rows, size_t cols, size_t depth,
                                                              const float *a, size_t a_stride,
                                                              const float *b, size_t b_stride,
                                                              bool add, float *c, size_t c_stride) {
-    switch (rows) {
-        case 1:
-            gemm_avx2_tile_of(1, 4, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-        case 2:
-            gemm_avx2_tile_of(2, 4, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-        case GEMM_AVX2_MR:
-            gemm_avx2_tile_of(3, 4, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-        case 4:
-            gemm_avx2_tile_of(4, 3, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-        case 6:
-            gemm_avx2_tile_of(6, 2, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-        default:
-            gemm_avx2_tile_of(12, 1, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-    }
+    gemm_avx2_tile_by(rows, cols, depth, a, a_stride, b, b_stride, 0, add, c, c_stride);
+}
+
+/// gemm_stairs_fn of this level.
+__attribute__((noinline, unused)) static void gemm_avx2_tile_stairs(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
+    gemm_avx2_tile_by(rows, cols, depth, a, a_stride, b, b_stride, stairs, add, c, c_stride);
 }
 
 /// The tile of one row, which adds to C: what a mask leaves to single rows is a few steps of depth,
 /// and a call would cost as much as they do.
 static inline void gemm_avx2_tile_row(size_t cols, size_t depth, const float *a, const float *b,
                                       size_t b_stride, float *c) {
-    gemm_avx2_tile_of(1, GEMM_AVX2_VECTORS, cols, depth, a, 0, b, b_stride, true, c, 0);
+    gemm_avx2_tile_of(1, GEMM_AVX2_VECTORS, cols, depth, a, 0, b, b_stride, 0, true, c, 0);
 }
 
 /// Loads 4 elements of row `row` into the low and of row `row + 4` into the high half; rows from

@@ -103,14 +103,52 @@ __attribute__((always_inline)) static inline void gemm_avx512_load(const size_t 
     }
 }
 
+/// One step of depth: sum[r * vectors + v] += a[r] * row[v] for the rows [first, last) out of
+/// `rows`, all of which are constants where it is called.
+__attribute__((always_inline)) static inline void gemm_avx512_step_of(
+    const enum gemm_avx512_step step, const size_t rows, const size_t first, const size_t last,
+    const __mmask16 mask[4], const float *a, size_t a_stride, const float *row, size_t b_stride,
+    __m512 sum[GEMM_AVX512_ACCUMULATORS]) {
+    const size_t vectors = gemm_avx512_vectors(rows);
+    __m512 x[4];
+    gemm_avx512_load(vectors, rows < GEMM_AVX512_MR, mask, row, x);
+    GEMM_AVX512_UNROLL(4)
+    for (size_t v = 0; v < vectors && GEMM_AVX512_AHEAD > 0; v++) {
+        _mm_prefetch((const char *)(row + GEMM_AVX512_AHEAD * b_stride + v * 16), _MM_HINT_T0);
+    }
+    GEMM_AVX512_UNROLL(24)
+    for (size_t r = 0; r < rows; r++) {
+        if (r < first || r >= last) {
+            continue;
+        }
+        const __m512 y = _mm512_set1_ps(a[r * a_stride]);
+        GEMM_AVX512_UNROLL(4)
+        for (size_t v = 0; v < vectors; v++) {
+            sum[r * vectors + v] = gemm_avx512_multiply(step, y, x[v], sum[r * vectors + v]);
+            GEMM_AVX512_IN_ORDER(sum[r * vectors + v]);
+        }
+    }
+}
+
+/// The steps of enum gemm_stairs before the tile, or those after it, from `a` and `b` on.
+__attribute__((always_inline)) static inline void gemm_avx512_stairs_of(
+    const enum gemm_avx512_step step, const size_t rows, const bool after, const __mmask16 mask[4],
+    const float *a, size_t a_stride, const float *b, size_t b_stride,
+    __m512 sum[GEMM_AVX512_ACCUMULATORS]) {
+    GEMM_AVX512_UNROLL(24)
+    for (size_t p = 0; p + 1 < rows; p++) {
+        gemm_avx512_step_of(step, rows, after ? p + 1 : 0, after ? rows : p + 1, mask, a + p,
+                            a_stride, b + p * b_stride, b_stride, sum);
+    }
+}
+
 /// The tile for a step and a number of rows that are constants where it is called; so is `stream`,
-/// whether whole lines of C pass the caches.
+/// whether whole lines of C pass the caches. `stairs` is of enum gemm_stairs.
 __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
     const enum gemm_avx512_step step, const bool stream, const size_t rows, size_t cols,
-    size_t depth, const float *a, size_t a_stride, const float *b, size_t b_stride, bool add,
-    float *c, size_t c_stride) {
+    size_t depth, const float *a, size_t a_stride, const float *b, size_t b_stride, unsigned stairs,
+    bool add, float *c, size_t c_stride) {
     const size_t vectors = gemm_avx512_vectors(rows);
-    const bool masked = rows < GEMM_AVX512_MR;
     const bool lines = stream && cols == vectors * 16 && gemm_on_lines(c, c_stride);
     __mmask16 mask[4];
     __m512 sum[GEMM_AVX512_ACCUMULATORS];
@@ -130,27 +168,22 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
             }
         }
     }
+    if ((stairs & GEMM_STAIRS_BEFORE) != 0) {
+        gemm_avx512_stairs_of(step, rows, false, mask, a - (rows - 1), a_stride,
+                              b - (rows - 1) * b_stride, b_stride, sum);
+    }
     const size_t products = step == GEMM_AVX512_SCALED_PAIRS ? depth - 1 : depth;
     GEMM_AVX512_UNROLL(4)
     for (size_t p = 0; p < products; p++) {
-        const float *row = b + p * b_stride;
-        gemm_avx512_load(vectors, masked, mask, row, x);
-        GEMM_AVX512_UNROLL(4)
-        for (size_t v = 0; v < vectors && GEMM_AVX512_AHEAD > 0; v++) {
-            _mm_prefetch((const char *)(row + GEMM_AVX512_AHEAD * b_stride + v * 16), _MM_HINT_T0);
-        }
-        GEMM_AVX512_UNROLL(24)
-        for (size_t r = 0; r < rows; r++) {
-            const __m512 y = _mm512_set1_ps(a[r * a_stride + p]);
-            GEMM_AVX512_UNROLL(4)
-            for (size_t v = 0; v < vectors; v++) {
-                sum[r * vectors + v] = gemm_avx512_multiply(step, y, x[v], sum[r * vectors + v]);
-                GEMM_AVX512_IN_ORDER(sum[r * vectors + v]);
-            }
-        }
+        gemm_avx512_step_of(step, rows, 0, rows, mask, a + p, a_stride, b + p * b_stride, b_stride,
+                            sum);
+    }
+    if ((stairs & GEMM_STAIRS_AFTER) != 0) {
+        gemm_avx512_stairs_of(step, rows, true, mask, a + depth, a_stride, b + depth * b_stride,
+                              b_stride, sum);
     }
     if (step == GEMM_AVX512_SCALED_PAIRS) {
-        gemm_avx512_load(vectors, masked, mask, b + products * b_stride, x);
+        gemm_avx512_load(vectors, rows < GEMM_AVX512_MR, mask, b + products * b_stride, x);
         GEMM_AVX512_UNROLL(24)
         for (size_t r = 0; r < rows; r++) {
             GEMM_AVX512_UNROLL(4)
@@ -177,50 +210,50 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
 /// The tile for a step and a `stream` that are constants where it is called.
 __attribute__((always_inline)) static inline void gemm_avx512_tile_by(
     const enum gemm_avx512_step step, const bool stream, size_t rows, size_t cols, size_t depth,
-    const float *a, size_t a_stride, const float *b, size_t b_stride, bool add, float *c,
-    size_t c_stride) {
+    const float *a, size_t a_stride, const float *b, size_t b_stride, unsigned stairs, bool add,
+    float *c, size_t c_stride) {
 #if defined(MHA_SANITIZE_address) && defined(__clang__)
     // A dozen tiles with a check at every access take clang minutes: there one does for all. gcc's
     // sanitized build checks each.
-    gemm_avx512_tile_of(step, stream, rows, cols, depth, a, a_stride, b, b_stride, add, c,
+    gemm_avx512_tile_of(step, stream, rows, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
                         c_stride);
 #else
     switch (rows) {
         case 1:
-            gemm_avx512_tile_of(step, stream, 1, cols, depth, a, a_stride, b, b_stride, add, c,
-                                c_stride);
+            gemm_avx512_tile_of(step, stream, 1, cols, depth, a, a_stride, b, b_stride, stairs, add,
+                                c, c_stride);
             break;
         case 2:
-            gemm_avx512_tile_of(step, stream, 2, cols, depth, a, a_stride, b, b_stride, add, c,
-                                c_stride);
+            gemm_avx512_tile_of(step, stream, 2, cols, depth, a, a_stride, b, b_stride, stairs, add,
+                                c, c_stride);
             break;
         case 3:
-            gemm_avx512_tile_of(step, stream, 3, cols, depth, a, a_stride, b, b_stride, add, c,
-                                c_stride);
+            gemm_avx512_tile_of(step, stream, 3, cols, depth, a, a_stride, b, b_stride, stairs, add,
+                                c, c_stride);
             break;
         case 4:
-            gemm_avx512_tile_of(step, stream, 4, cols, depth, a, a_stride, b, b_stride, add, c,
-                                c_stride);
+            gemm_avx512_tile_of(step, stream, 4, cols, depth, a, a_stride, b, b_stride, stairs, add,
+                                c, c_stride);
             break;
         case 5:
-            gemm_avx512_tile_of(step, stream, 5, cols, depth, a, a_stride, b, b_stride, add, c,
-                                c_stride);
+            gemm_avx512_tile_of(step, stream, 5, cols, depth, a, a_stride, b, b_stride, stairs, add,
+                                c, c_stride);
             break;
         case GEMM_AVX512_MR:
-            gemm_avx512_tile_of(step, stream, 6, cols, depth, a, a_stride, b, b_stride, add, c,
-                                c_stride);
+            gemm_avx512_tile_of(step, stream, 6, cols, depth, a, a_stride, b, b_stride, stairs, add,
+                                c, c_stride);
             break;
         case 8:
-            gemm_avx512_tile_of(step, stream, 8, cols, depth, a, a_stride, b, b_stride, add, c,
-                                c_stride);
+            gemm_avx512_tile_of(step, stream, 8, cols, depth, a, a_stride, b, b_stride, stairs, add,
+                                c, c_stride);
             break;
         case 12:
-            gemm_avx512_tile_of(step, stream, 12, cols, depth, a, a_stride, b, b_stride, add, c,
-                                c_stride);
+            gemm_avx512_tile_of(step, stream, 12, cols, depth, a, a_stride, b, b_stride, stairs,
+                                add, c, c_stride);
             break;
         default:
             gemm_avx512_tile_of(step, stream, GEMM_AVX512_ACCUMULATORS, cols, depth, a, a_stride, b,
-                                b_stride, add, c, c_stride);
+                                b_stride, stairs, add, c, c_stride);
             break;
     }
 #endif
@@ -233,24 +266,33 @@ __attribute__((noinline, unused)) static void gemm_avx512_tile(size_t rows, size
                                                                size_t a_stride, const float *b,
                                                                size_t b_stride, bool add, float *c,
                                                                size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, false, rows, cols, depth, a, a_stride, b, b_stride, add,
-                        c, c_stride);
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, false, rows, cols, depth, a, a_stride, b, b_stride, 0,
+                        add, c, c_stride);
 }
 
-/// The same, but whole rows of C that are lines of the cache pass it. A store fence must follow
-/// before anyone else may read C.
+/// gemm_stairs_fn of this level.
+__attribute__((noinline, unused)) static void gemm_avx512_tile_stairs(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, false, rows, cols, depth, a, a_stride, b, b_stride,
+                        stairs, add, c, c_stride);
+}
+
+/// As gemm_avx512_tile(), but whole rows of C that are lines of the cache pass it. A store fence
+/// must follow before anyone else may read C.
 __attribute__((noinline, unused)) static void gemm_avx512_tile_stream(
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
     size_t b_stride, bool add, float *c, size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, true, rows, cols, depth, a, a_stride, b, b_stride, add,
-                        c, c_stride);
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, true, rows, cols, depth, a, a_stride, b, b_stride, 0,
+                        add, c, c_stride);
 }
 
 /// The tile of one row, which adds to C: what a mask leaves to single rows is a few steps of depth,
 /// and a call would cost as much as they do.
 static inline void gemm_avx512_tile_row(size_t cols, size_t depth, const float *a, const float *b,
                                         size_t b_stride, float *c) {
-    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, false, 1, cols, depth, a, 0, b, b_stride, true, c, 0);
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, false, 1, cols, depth, a, 0, b, b_stride, 0, true, c,
+                        0);
 }
 
 /// Loads the elements of `mask` of rows row, row + 4, row + 8, row + 12 into the four quarters;

@@ -50,7 +50,7 @@ __attribute__((noinline, unused)) static void gemm_avx512bf16_scaled_tile(
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
     size_t b_stride, bool add, float *c, size_t c_stride) {
     gemm_avx512_tile_by(GEMM_AVX512_SCALED_PAIRS, false, rows, cols, depth, a, a_stride, b,
-                        b_stride, add, c, c_stride);
+                        b_stride, 0, add, c, c_stride);
 }
 
 /// The same with whole lines of C past the caches, see gemm_avx512_tile_stream().
@@ -58,23 +58,21 @@ __attribute__((noinline, unused)) static void gemm_avx512bf16_scaled_tile_stream
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
     size_t b_stride, bool add, float *c, size_t c_stride) {
     gemm_avx512_tile_by(GEMM_AVX512_SCALED_PAIRS, true, rows, cols, depth, a, a_stride, b, b_stride,
-                        add, c, c_stride);
+                        0, add, c, c_stride);
 }
 
-/// gemm_tile_fn over pairs.
-__attribute__((noinline, unused)) static void gemm_avx512bf16_tile(size_t rows, size_t cols,
-                                                                   size_t depth, const float *a,
-                                                                   size_t a_stride, const float *b,
-                                                                   size_t b_stride, bool add,
-                                                                   float *c, size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, rows, cols, depth, a, a_stride, b, b_stride, add,
-                        c, c_stride);
+/// gemm_stairs_fn over pairs.
+__attribute__((noinline, unused)) static void gemm_avx512bf16_tile_stairs(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
+    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, rows, cols, depth, a, a_stride, b, b_stride,
+                        stairs, add, c, c_stride);
 }
 
 /// The tile of one row, see gemm_avx512_tile_row().
 static inline void gemm_avx512bf16_tile_row(size_t cols, size_t depth, const float *a,
                                             const float *b, size_t b_stride, float *c) {
-    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, 1, cols, depth, a, 0, b, b_stride, true, c, 0);
+    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, 1, cols, depth, a, 0, b, b_stride, 0, true, c, 0);
 }
 
 /// Gets 16 pairs (a_i, b_i) of the elements of two rows in `mask`; without `b` of a_i and zeros.

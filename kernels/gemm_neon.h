@@ -23,12 +23,42 @@ static inline size_t gemm_neon_rows(size_t left, size_t cols) {
     return gemm_tile_rows(left, GEMM_NEON_MR);
 }
 
-/// The tile for a number of rows that is a constant where it is called.
-__attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t rows, size_t cols,
-                                                                    size_t depth, const float *a,
-                                                                    size_t a_stride, const float *b,
-                                                                    size_t b_stride, bool add,
-                                                                    float *c, size_t c_stride) {
+/// One step of depth for the rows [first, last) out of `rows`, all of which are constants where it
+/// is called.
+__attribute__((always_inline)) static inline void gemm_neon_step(const size_t rows,
+                                                                 const size_t first,
+                                                                 const size_t last, const float *a,
+                                                                 size_t a_stride, const float *b,
+                                                                 float32x4_t sum[GEMM_NEON_MR][2]) {
+    const float32x4_t b0 = vld1q_f32(b);
+    const float32x4_t b1 = vld1q_f32(b + 4);
+#pragma GCC unroll 8
+    for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
+        if (r < first || r >= last) {
+            continue;
+        }
+        const float32x4_t y = vld1q_dup_f32(a + r * a_stride);
+        sum[r][0] = vfmaq_f32(sum[r][0], b0, y);
+        sum[r][1] = vfmaq_f32(sum[r][1], b1, y);
+    }
+}
+
+/// The steps of enum gemm_stairs before the tile, or those after it, from `a` and `b` on.
+__attribute__((always_inline)) static inline void gemm_neon_stairs_of(
+    const size_t rows, const bool after, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, float32x4_t sum[GEMM_NEON_MR][2]) {
+#pragma GCC unroll 8
+    for (size_t p = 0; p + 1 < rows; p++) {
+        gemm_neon_step(rows, after ? p + 1 : 0, after ? rows : p + 1, a + p, a_stride,
+                       b + p * b_stride, sum);
+    }
+}
+
+/// The tile for a number of rows that is a constant where it is called. `stairs` is of enum
+/// gemm_stairs.
+__attribute__((always_inline)) static inline void gemm_neon_tile_of(
+    const size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
     float32x4_t sum[GEMM_NEON_MR][2];
     float32x4_t x[GEMM_NEON_MR];
 #pragma GCC unroll 8
@@ -43,6 +73,10 @@ __attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t
             sum[r][1] = cols < GEMM_NEON_NR ? vec_neon_load_tail(from + 4, cols - 4, 0.0f)
                                             : vld1q_f32(from + 4);
         }
+    }
+    if ((stairs & GEMM_STAIRS_BEFORE) != 0) {
+        gemm_neon_stairs_of(rows, false, a - (rows - 1), a_stride, b - (rows - 1) * b_stride,
+                            b_stride, sum);
     }
     size_t p = 0;
     for (; p + 4 <= depth; p += 4) {
@@ -81,14 +115,10 @@ __attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t
         }
     }
     for (; p < depth; p++) {
-        const float32x4_t b0 = vld1q_f32(b + p * b_stride);
-        const float32x4_t b1 = vld1q_f32(b + p * b_stride + 4);
-#pragma GCC unroll 8
-        for (size_t r = 0; r < GEMM_NEON_MR && r < rows; r++) {
-            const float32x4_t y = vld1q_dup_f32(a + r * a_stride + p);
-            sum[r][0] = vfmaq_f32(sum[r][0], b0, y);
-            sum[r][1] = vfmaq_f32(sum[r][1], b1, y);
-        }
+        gemm_neon_step(rows, 0, rows, a + p, a_stride, b + p * b_stride, sum);
+    }
+    if ((stairs & GEMM_STAIRS_AFTER) != 0) {
+        gemm_neon_stairs_of(rows, true, a + depth, a_stride, b + depth * b_stride, b_stride, sum);
     }
     if (cols == GEMM_NEON_NR) {
 #pragma GCC unroll 8
@@ -110,46 +140,60 @@ __attribute__((always_inline)) static inline void gemm_neon_tile_of(const size_t
     }
 }
 
+/// The tile for a number of rows that gemm_neon_rows() gives.
+__attribute__((always_inline)) static inline void gemm_neon_tile_by(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
+    switch (rows) {
+        case 1:
+            gemm_neon_tile_of(1, cols, depth, a, a_stride, b, b_stride, stairs, add, c, c_stride);
+            break;
+        case 2:
+            gemm_neon_tile_of(2, cols, depth, a, a_stride, b, b_stride, stairs, add, c, c_stride);
+            break;
+        case 3:
+            gemm_neon_tile_of(3, cols, depth, a, a_stride, b, b_stride, stairs, add, c, c_stride);
+            break;
+        case 4:
+            gemm_neon_tile_of(4, cols, depth, a, a_stride, b, b_stride, stairs, add, c, c_stride);
+            break;
+        case 5:
+            gemm_neon_tile_of(5, cols, depth, a, a_stride, b, b_stride, stairs, add, c, c_stride);
+            break;
+        case 6:
+            gemm_neon_tile_of(6, cols, depth, a, a_stride, b, b_stride, stairs, add, c, c_stride);
+            break;
+        case 7:
+            gemm_neon_tile_of(7, cols, depth, a, a_stride, b, b_stride, stairs, add, c, c_stride);
+            break;
+        default:
+            gemm_neon_tile_of(GEMM_NEON_MR, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
+                              c_stride);
+            break;
+    }
+}
+
 /// gemm_tile_fn of this level. Not inlined: among the loops around them, those in here would
 /// run out of registers for addresses.
 __attribute__((noinline, unused)) static void gemm_neon_tile(size_t rows, size_t cols, size_t depth,
                                                              const float *a, size_t a_stride,
                                                              const float *b, size_t b_stride,
                                                              bool add, float *c, size_t c_stride) {
-    switch (rows) {
-        case 1:
-            gemm_neon_tile_of(1, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-        case 2:
-            gemm_neon_tile_of(2, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-        case 3:
-            gemm_neon_tile_of(3, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-        case 4:
-            gemm_neon_tile_of(4, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-        case 5:
-            gemm_neon_tile_of(5, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-        case 6:
-            gemm_neon_tile_of(6, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-        case 7:
-            gemm_neon_tile_of(7, cols, depth, a, a_stride, b, b_stride, add, c, c_stride);
-            break;
-        default:
-            gemm_neon_tile_of(GEMM_NEON_MR, cols, depth, a, a_stride, b, b_stride, add, c,
-                              c_stride);
-            break;
-    }
+    gemm_neon_tile_by(rows, cols, depth, a, a_stride, b, b_stride, 0, add, c, c_stride);
+}
+
+/// gemm_stairs_fn of this level.
+__attribute__((noinline, unused)) static void gemm_neon_tile_stairs(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
+    gemm_neon_tile_by(rows, cols, depth, a, a_stride, b, b_stride, stairs, add, c, c_stride);
 }
 
 /// The tile of one row, which adds to C: what a mask leaves to single rows is a few steps of depth,
 /// and a call would cost as much as they do.
 static inline void gemm_neon_tile_row(size_t cols, size_t depth, const float *a, const float *b,
                                       size_t b_stride, float *c) {
-    gemm_neon_tile_of(1, cols, depth, a, 0, b, b_stride, true, c, 0);
+    gemm_neon_tile_of(1, cols, depth, a, 0, b, b_stride, 0, true, c, 0);
 }
 
 /// Transposes 4 x 4: column[j] gets element j of the 4 rows.

@@ -8,12 +8,13 @@
 ///
 /// Algorithm: V of a kv head is packed once into panels of PV_NR columns, cut into blocks of keys
 /// (Goto and van de Geijn 2008), unless its rows are what a tile takes as it is, see gemm_direct().
-/// A tile of rows takes the keys that all of its rows see; what single rows see beyond them is
-/// added row by row, so that a masked key is read into no result and costs nothing. With one query
-/// per head (decoding) packing would cost more than the product: rows of V are taken from where
-/// they are. bf16 and f16 are widened to floats on the way: a block of keys before it is packed, a
-/// block of P before its tiles, and where V is taken as it is, in registers. Where GEMM_AHEAD_BYTES
-/// lets it, the next group's V is fetched meanwhile.
+/// A tile of rows takes the keys that all of its rows see, and those beside them where it is one
+/// key more from row to row; else what single rows see goes row by row. So a masked key is read
+/// into no result and costs nothing. With one query per head (decoding) packing would cost more
+/// than the product: rows of V are taken from where they are. bf16 and f16 are widened to floats on
+/// the way: a block of keys before it is packed, a block of P before its tiles, and where V is
+/// taken as it is, in registers. Where GEMM_AHEAD_BYTES lets it, the next group's V is fetched
+/// meanwhile.
 ///
 /// Error: every element is one chain of n fused multiply-adds over the n visible keys, in their
 /// order: |error| <= gamma_n * sum_j |p_j v_ji| (Higham 2002, section 3.1).
@@ -146,6 +147,17 @@ static inline void add_row(struct mha_span keys, size_t width, size_t first, con
     }
 }
 
+/// Adds those of `keys` that each of `height` rows from `row` on sees to it, as add_row().
+static inline void add_rows(const struct mha_pv_args *args, size_t row, size_t height, size_t first,
+                            struct mha_span keys, size_t width, const float *p, size_t p_stride,
+                            const float *v, size_t v_stride, float *o) {
+    for (size_t r = row; r < row + height; r++) {
+        const struct mha_span own = mha_row_span(&args->mask, args->first_row + r);
+        add_row(within(own, keys.begin, keys.end), width, first, p + (r - row) * p_stride, v,
+                v_stride, o + r * args->o_stride);
+    }
+}
+
 /// Makes `width` columns of `height` rows zeros.
 static inline void clear(size_t height, size_t width, float *o, size_t o_stride) {
     for (size_t r = 0; r < height; r++) {
@@ -168,37 +180,41 @@ static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t h
     const struct mha_span bottom =
         within(mha_row_span(mask, args->first_row + row + height - 1), first, last);
     struct mha_span shared = {bottom.begin, top.end};
+    // What single rows see beside these are steps of the tile where it is one key a row.
+    const bool some = PV_KEYS == 1 && shared.begin < shared.end;
+    const bool before = some && shared.begin - top.begin == height - 1;
+    const bool after = some && bottom.end - shared.end == height - 1;
     if (PV_KEYS > 1) {
         // Whole pairs; the last one of an odd number of keys is filled up with zeros.
         shared.begin += shared.begin % 2;
         shared.end -= shared.end < args->seq_kv ? shared.end % 2 : 0;
     }
-    const bool even = top.begin == bottom.begin && top.end == bottom.end &&
-                      shared.begin == top.begin && shared.end == top.end;
+    const bool begin_alone = !before && (top.begin != bottom.begin || shared.begin != top.begin);
+    const bool end_alone = !after && (top.end != bottom.end || shared.end != top.end);
     // Where no key is seen by all rows, the rows go one by one.
     if (shared.end < shared.begin) {
         shared.begin = shared.end = last;
     }
     float *const rows = o + row * args->o_stride;
     // Without keys before those that all see, the tile writes what else it would add to zeros.
-    const bool add = !fresh || top.begin < shared.begin || shared.begin == shared.end;
+    const bool add = !fresh || (!before && top.begin < shared.begin) || shared.begin == shared.end;
     if (fresh && add) {
         clear(height, width, rows, args->o_stride);
     }
-    for (size_t r = row; !even && r < row + height; r++) {
-        const struct mha_span own = mha_row_span(mask, args->first_row + r);
-        add_row(within(own, first, shared.begin), width, first, p + (r - row) * p_stride, v,
-                v_stride, o + r * args->o_stride);
+    if (begin_alone) {
+        add_rows(args, row, height, first, (struct mha_span){first, shared.begin}, width, p,
+                 p_stride, v, v_stride, o);
     }
     if (shared.begin < shared.end) {
         const size_t begin = (shared.begin - first) / PV_KEYS;
         PV_TILE(height, width, slots(shared.end - first) - begin, p + begin, p_stride,
-                v + begin * v_stride, v_stride, add, rows, args->o_stride);
+                v + begin * v_stride, v_stride,
+                (before ? GEMM_STAIRS_BEFORE : 0u) | (after ? GEMM_STAIRS_AFTER : 0u), add, rows,
+                args->o_stride);
     }
-    for (size_t r = row; !even && r < row + height; r++) {
-        const struct mha_span own = mha_row_span(mask, args->first_row + r);
-        add_row(within(own, shared.end, last), width, first, p + (r - row) * p_stride, v, v_stride,
-                o + r * args->o_stride);
+    if (end_alone) {
+        add_rows(args, row, height, first, (struct mha_span){shared.end, last}, width, p, p_stride,
+                 v, v_stride, o);
     }
 }
 

@@ -27,6 +27,7 @@ static inline float lanes_reduce_add(lanes v) {
 }
 
 #define SDPA_TILE gemm_avx2_tile
+#define SDPA_TILE_STAIRS gemm_avx2_tile_stairs
 #define SDPA_TILE_ROW gemm_avx2_tile_row
 #define SDPA_ROWS gemm_avx2_rows
 #define SDPA_MR GEMM_AVX2_MR

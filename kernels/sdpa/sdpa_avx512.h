@@ -26,6 +26,7 @@ static inline float lanes_reduce_add(lanes v) {
 }
 
 #define SDPA_TILE gemm_avx512_tile
+#define SDPA_TILE_STAIRS gemm_avx512_tile_stairs
 #define SDPA_TILE_ROW gemm_avx512_tile_row
 #define SDPA_ROWS gemm_avx512_rows
 #define SDPA_MR GEMM_AVX512_MR

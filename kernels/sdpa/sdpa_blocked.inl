@@ -1,8 +1,9 @@
 /// sdpa over the packed GEMM and the vectors of one ISA: packed_bytes(), workspace_bytes(), pack()
 /// and run() of the hand-written variants. Includers define SDPA_TYPE, the type of Q's, K's and V's
-/// elements, and include one of sdpa_<isa>.h. These define SDPA_TILE, SDPA_TILE_ROW, SDPA_ROWS,
-/// SDPA_MR, SDPA_NR, SDPA_PACK_TRANSPOSED, SDPA_PACK, SDPA_WIDEN and the block, SDPA_QUERIES (a
-/// multiple of SDPA_MR) by SDPA_KEYS (a multiple of SDPA_NR); and beyond lanes_<isa>.h
+/// elements, and include one of sdpa_<isa>.h. These define SDPA_TILE, SDPA_TILE_STAIRS,
+/// SDPA_TILE_ROW, SDPA_ROWS, SDPA_MR, SDPA_NR, SDPA_PACK_TRANSPOSED, SDPA_PACK, SDPA_WIDEN and the
+/// block, SDPA_QUERIES (a multiple of SDPA_MR) by SDPA_KEYS (a multiple of SDPA_NR); and beyond
+/// lanes_<isa>.h
 ///
 ///   lanes_max(a, b)          the larger, b where a is NaN
 ///   lanes_keep(v, n, fill)   the first n lanes of v, all from LANES on; `fill` in the others
@@ -399,25 +400,26 @@ static void packed_values(const struct block *b, size_t first, size_t keys) {
             const struct mha_span low = span_within(b->query[r].span, first, keys);
             const struct mha_span high = span_within(b->query[r + height - 1].span, first, keys);
             // Spans move forwards from row to row: all see what the last one sees first up to what
-            // the first one sees last. What is beside that goes row by row.
+            // the first one sees last. What is beside that are steps of the tile where it is one
+            // key more from row to row; else it goes row by row.
             const size_t from = high.begin, to = low.end > from ? low.end : from;
-            if (low.begin != from || high.end != to) {
-                for (size_t i = r; i < r + height; i++) {
-                    const struct mha_span span = span_within(b->query[i].span, first, keys);
-                    add_values(b, i, col, cols, v, v_stride, span.begin, sdpa_min(span.end, from));
-                }
+            const bool before = from < to && from - low.begin == height - 1;
+            const bool after = from < to && high.end - to == height - 1;
+            for (size_t i = r; !before && low.begin != from && i < r + height; i++) {
+                const struct mha_span span = span_within(b->query[i].span, first, keys);
+                add_values(b, i, col, cols, v, v_stride, span.begin, sdpa_min(span.end, from));
             }
             if (from < to) {
-                SDPA_TILE(height, cols, to - from, b->s + r * b->s_stride + from, b->s_stride,
-                          v + from * v_stride, v_stride, true, b->sums + r * b->width + col,
-                          b->width);
+                SDPA_TILE_STAIRS(
+                    height, cols, to - from, b->s + r * b->s_stride + from, b->s_stride,
+                    v + from * v_stride, v_stride,
+                    (before ? GEMM_STAIRS_BEFORE : 0u) | (after ? GEMM_STAIRS_AFTER : 0u), true,
+                    b->sums + r * b->width + col, b->width);
             }
-            if (low.begin != from || high.end != to) {
-                for (size_t i = r; i < r + height; i++) {
-                    const struct mha_span span = span_within(b->query[i].span, first, keys);
-                    add_values(b, i, col, cols, v, v_stride, span.begin > to ? span.begin : to,
-                               span.end);
-                }
+            for (size_t i = r; !after && high.end != to && i < r + height; i++) {
+                const struct mha_span span = span_within(b->query[i].span, first, keys);
+                add_values(b, i, col, cols, v, v_stride, span.begin > to ? span.begin : to,
+                           span.end);
             }
         }
     }

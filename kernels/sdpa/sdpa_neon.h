@@ -29,6 +29,7 @@ static inline float lanes_reduce_add(lanes v) {
 }
 
 #define SDPA_TILE gemm_neon_tile
+#define SDPA_TILE_STAIRS gemm_neon_tile_stairs
 #define SDPA_TILE_ROW gemm_neon_tile_row
 #define SDPA_ROWS gemm_neon_rows
 #define SDPA_MR GEMM_NEON_MR
