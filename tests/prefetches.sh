@@ -30,7 +30,7 @@ while read -r object; do
         *_autovec.*) continue ;;
         qk_f32_avx2_*[0-9]x[0-9]*.c.o) wanted='dots-prefetcht0 dots-prefetcht1 other-prefetcht1' ;;
         qk_*_avx2_*[0-9]x[0-9]*.c.o | qk_*_avx512*[0-9]x[0-9]*.c.o) wanted='dots-prefetcht0 other-prefetcht1' ;;
-        pv_f32_avx2_*[0-9]x[0-9]*.c.o | pv_f32_avx512_*[0-9]x[0-9]*.c.o)
+        pv_f32_avx2_*[0-9]x[0-9]*.c.o | pv_f32_avx512_*[0-9]x[0-9]*.c.o | pv_bf16_avx512bf16_*[0-9]x[0-9]*.c.o)
             wanted='axpys-prefetcht1 other-prefetcht0 other-prefetcht1'
             ;;
         pv_*_avx2_*[0-9]x[0-9]*.c.o | pv_*_avx512*[0-9]x[0-9]*.c.o) wanted='axpys-prefetcht1 other-prefetcht1' ;;

@@ -37,6 +37,8 @@ expect_text err 'pv_f32_avx512_6x64.c.o: no other-prefetcht0'
 try 1 pv_f32_avx512_6x64 "$near; $far" "$far" nop
 expect_text err 'pv_f32_avx512_6x64.c.o: no axpys-prefetcht1'
 try 0 pv_bf16_avx2_widen_3x32 "$far" nop "$far"
+try 1 pv_bf16_avx512bf16_dot_6x64 "$far" nop "$far"
+expect_text err 'no other-prefetcht0'
 try 1 qk_f32_avx512_nt_6x64 "$far; $near" "$far" nop
 expect_text err 'no dots-prefetcht0'
 try 1 qk_f32_avx2_3x32 "$far" "$near" nop

@@ -13,6 +13,8 @@
 #include "gemm_avx512bf16.h"
 
 #define PV_TILE gemm_avx512bf16_tile_stairs
+// As for floats; none or whole rows took up to 7 % longer.
+#define PV_FETCH 32
 #define PV_TILE_ROW gemm_avx512bf16_tile_row
 #define PV_ROWS gemm_avx512_rows
 #define PV_MR GEMM_AVX512_MR

@@ -3,7 +3,7 @@
 /// PV_WIDEN and PV_TYPE, the type of P's and V's elements. Where a float of a panel and of a block
 /// of P holds two keys, they define PV_KEYS as 2, PV_PREPARE, which makes rows of a block of P in
 /// place of PV_WIDEN, PV_PACK as one that takes V as it is, and PV_SINGLE, which adds one key of a
-/// pair. PV_FETCH_KEYS is how many weights of each row of the next tile are fetched, from the first
+/// pair. PV_FETCH is how many floats of each row of P of the next tile are fetched, from the first
 /// on; hardware, once it sees the row, fetches the others.
 ///
 /// Algorithm: V of a kv head is packed once into panels of PV_NR columns, cut into blocks of keys
@@ -13,8 +13,8 @@
 /// into no result and costs nothing. With one query per head (decoding) packing would cost more
 /// than the product: rows of V are taken from where they are. bf16 and f16 are widened to floats on
 /// the way: a block of keys before it is packed, a block of P before its tiles, and where V is
-/// taken as it is, in registers. Where GEMM_AHEAD_BYTES lets it, the next group's V is fetched
-/// meanwhile.
+/// taken as it is, in registers. Pairs are taken from P where they are, unless its rows are not
+/// made of whole ones. Where GEMM_AHEAD_BYTES lets it, the next group's V is fetched meanwhile.
 ///
 /// Error: every element is one chain of n fused multiply-adds over the n visible keys, in their
 /// order: |error| <= gamma_n * sum_j |p_j v_ji| (Higham 2002, section 3.1).
@@ -29,8 +29,8 @@
 #define AXPYS_FETCH_INTO FETCH_INTO_L2
 #include "axpys.inl"
 
-#ifndef PV_FETCH_KEYS
-#define PV_FETCH_KEYS (PV_TYPE == WIDEN_F32 ? SIZE_MAX : 0)
+#ifndef PV_FETCH
+#define PV_FETCH SIZE_MAX
 #endif
 
 #ifndef PV_KEYS
@@ -218,23 +218,34 @@ static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t h
     }
 }
 
+/// Tells whether tiles take the weights of a block of keys where they are: floats, or whole pairs
+/// that begin where floats may.
+static inline bool weights_direct(const struct mha_pv_args *args, const void *weights,
+                                  size_t keys) {
+    return PV_TYPE == WIDEN_F32 ||
+           (PV_KEYS > 1 && keys % PV_KEYS == 0 && args->p_stride % PV_KEYS == 0 &&
+            (uintptr_t)weights % sizeof(float) == 0);
+}
+
 /// Adds the keys [first, first + keys), a block, to the rows [top, bottom) of one head, or with
 /// `fresh` lets them be the sum.
 static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom, size_t first,
                       size_t keys, const void *weights, float *room, bool fresh, float *o,
                       struct gemm_ahead *ahead) {
     const void *from = widen_at(PV_TYPE, weights, top * args->p_stride + first);
+    const bool in_place = weights_direct(args, from, keys);
     const size_t p_stride =
-        PV_TYPE == WIDEN_F32 ? args->p_stride : widen_stride(gemm_block_depth(PV_NR));
-    const float *p = PV_TYPE == WIDEN_F32 ? from : room;
-    if (PV_TYPE != WIDEN_F32) {
+        in_place ? args->p_stride / PV_KEYS : widen_stride(gemm_block_depth(PV_NR));
+    const float *p = in_place ? from : room;
+    if (!in_place) {
         PV_PREPARE(PV_TYPE, bottom - top, keys, from, args->p_stride, room, p_stride);
     }
     const float *block =
         (const float *)args->packed + gemm_packed_count(slots(first), args->head_dim, PV_NR);
     const bool as_is = direct(args);
     const size_t step = as_is ? gemm_direct_width(args->head_dim, PV_NR) : PV_NR;
-    const size_t most = PV_FETCH_KEYS, fetched = keys < most ? keys : most;
+    const size_t most = in_place ? PV_FETCH : 0;
+    const size_t fetched = slots(keys) < most ? slots(keys) : most;
     const size_t v_stride = as_is ? args->v_stride : PV_NR;
     for (size_t col = 0; col < args->head_dim; col += step) {
         const size_t width = args->head_dim - col < step ? args->head_dim - col : step;
