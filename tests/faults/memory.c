@@ -41,6 +41,15 @@ static void softmax_writes_gap(const struct mha_softmax_args *args, void *memory
     }
 }
 
+/// Adds what stands behind a row, times zero.
+static void softmax_adds_gap(const struct mha_softmax_args *args, void *memory) {
+    softmax_right(args, memory);
+    for (size_t r = 0; r + 1 < args->rows && args->x_stride > args->cols; r++) {
+        const float *x = (const float *)args->x + r * args->x_stride;
+        args->y[r * args->y_stride] += x[args->cols] * 0.0f;
+    }
+}
+
 static void softmax_writes_input(const struct mha_softmax_args *args, void *memory) {
     softmax_right(args, memory);
     poke((float *)(size_t)args->x);
@@ -172,6 +181,7 @@ const struct mha_library_entry memory_faults[] = {
     FAULT(softmax, writes_behind, .flags = 0),
     FAULT(softmax, writes_before, .flags = 0),
     FAULT(softmax, writes_gap, .flags = 0),
+    FAULT(softmax, adds_gap, .flags = 0),
     FAULT(softmax, writes_input, .flags = 0),
     FAULT(qk, reads_behind_k, .flags = 0),
     FAULT(qk, reads_before_q, .flags = 0),

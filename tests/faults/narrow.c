@@ -167,6 +167,16 @@ static void pv_bf16_odd_key(const struct mha_pv_args *args, void *memory) {
     pv_narrow(args, widen_bf16, 1, same);
 }
 
+/// Takes keys by twos, and an odd number's last with the weight that stands behind its row, times
+/// zero.
+static void pv_bf16_adds_gap(const struct mha_pv_args *args, void *memory) {
+    pv_bf16_right(args, memory);
+    for (size_t r = 0; r + 1 < args->rows && args->p_stride > args->seq_kv; r++) {
+        const uint16_t *p = (const uint16_t *)args->p + r * args->p_stride;
+        args->o[r * args->o_stride] += widen_bf16(p[args->seq_kv]) * 0.0f;
+    }
+}
+
 /// Sum of q and what `keyed` makes of scale * k.
 static float narrow_score(const struct mha_sdpa_args *args, load_fn *load, float (*keyed)(float),
                           const uint16_t *q, size_t key) {
@@ -230,6 +240,7 @@ const struct mha_library_entry narrow_faults[] = {
     NARROW(qk, f16, no_infinity, .flags = 0),
     NARROW(pv, bf16, sum_rounded, .flags = 0),
     NARROW(pv, bf16, odd_key, .flags = 0),
+    NARROW(pv, bf16, adds_gap, .flags = 0),
     NARROW(sdpa, bf16, scale_rounded, .flags = 0),
     NARROW(sdpa, bf16, weights_rounded, .flags = 0),
     NARROW(sdpa, f16, flushes, .flags = 0),
