@@ -238,7 +238,11 @@ static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom,
         in_place ? args->p_stride / PV_KEYS : widen_stride(gemm_block_depth(PV_NR));
     const float *p = in_place ? from : room;
     if (!in_place) {
-        PV_PREPARE(PV_TYPE, bottom - top, keys, from, args->p_stride, room, p_stride);
+        // Without the weights of keys that no row sees.
+        const size_t end = mha_row_span(&args->mask, args->first_row + bottom - 1).end;
+        const size_t seen = slots(end - first) * PV_KEYS;
+        PV_PREPARE(PV_TYPE, bottom - top, seen < keys ? seen : keys, from, args->p_stride, room,
+                   p_stride);
     }
     const float *block =
         (const float *)args->packed + gemm_packed_count(slots(first), args->head_dim, PV_NR);
