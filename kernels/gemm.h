@@ -28,12 +28,12 @@ typedef void gemm_tile_fn(size_t rows, size_t cols, size_t depth, const float *a
                           const float *b, size_t b_stride, bool add, float *c, size_t c_stride);
 
 /// What some rows of a tile take beside its depth, where a mask moves on by a key from row to row:
-/// row r of `rows` the last rows - 1 - r of as many steps before it as rows - 1, or the first r of
-/// as many behind it.
+/// of the rows - 1 steps before it, row r takes the last rows - 1 - r; of the rows - 1 steps behind
+/// it, the first r.
 enum gemm_stairs { GEMM_STAIRS_BEFORE = 1, GEMM_STAIRS_AFTER = 2 };
 
-/// As gemm_tile_fn, and the steps of `stairs`, of enum gemm_stairs, each in its place of
-/// the chain. What a row does not take, of A and of B, is not in its result, NaN or not.
+/// As gemm_tile_fn, and the steps of `stairs`, of enum gemm_stairs, each in its place of the chain.
+/// What a row does not take, of A and of B, is not in its result, NaN or not.
 typedef void gemm_stairs_fn(size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride,
                             const float *b, size_t b_stride, unsigned stairs, bool add, float *c,
                             size_t c_stride);
