@@ -158,10 +158,17 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
     __mmask16 mask[4];
     __m512 sum[GEMM_AVX512_ACCUMULATORS];
     __m512 x[4];
+    // Most tiles are whole: they go without what four masks take of a step.
     GEMM_AVX512_UNROLL(4)
     for (size_t v = 0; v < vectors; v++) {
-        const size_t left = cols > v * 16 ? cols - v * 16 : 0;
-        mask[v] = vec_avx512_mask(left < 16 ? left : 16);
+        mask[v] = 0xffff;
+    }
+    if (cols < vectors * 16) {
+        GEMM_AVX512_UNROLL(4)
+        for (size_t v = 0; v < vectors; v++) {
+            const size_t left = cols > v * 16 ? cols - v * 16 : 0;
+            mask[v] = vec_avx512_mask(left < 16 ? left : 16);
+        }
     }
     GEMM_AVX512_UNROLL(24)
     for (size_t r = 0; r < rows; r++) {
