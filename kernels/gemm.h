@@ -32,6 +32,13 @@ typedef void gemm_tile_fn(size_t rows, size_t cols, size_t depth, const float *a
 /// it, the first r.
 enum gemm_stairs { GEMM_STAIRS_BEFORE = 1, GEMM_STAIRS_AFTER = 2 };
 
+/// Gets those of a tile of `rows` rows of which the first takes `before` steps before what all
+/// take, and the last `after` behind it.
+static inline unsigned gemm_stairs_of(size_t rows, size_t before, size_t after) {
+    return (before == rows - 1 ? GEMM_STAIRS_BEFORE : 0u) |
+           (after == rows - 1 ? GEMM_STAIRS_AFTER : 0u);
+}
+
 /// As gemm_tile_fn, and the steps of `stairs`, of enum gemm_stairs, each in its place of the chain.
 /// What a row does not take, of A and of B, is not in its result, NaN or not.
 typedef void gemm_stairs_fn(size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride,

@@ -182,8 +182,10 @@ static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t h
     struct mha_span shared = {bottom.begin, top.end};
     // What single rows see beside these are steps of the tile where it is one key a row.
     const bool some = PV_KEYS == 1 && shared.begin < shared.end;
-    const bool before = some && shared.begin - top.begin == height - 1;
-    const bool after = some && bottom.end - shared.end == height - 1;
+    const unsigned stairs =
+        some ? gemm_stairs_of(height, shared.begin - top.begin, bottom.end - shared.end) : 0;
+    const bool before = (stairs & GEMM_STAIRS_BEFORE) != 0;
+    const bool after = (stairs & GEMM_STAIRS_AFTER) != 0;
     if (PV_KEYS > 1) {
         // Whole pairs; the last one of an odd number of keys is filled up with zeros.
         shared.begin += shared.begin % 2;
@@ -208,9 +210,7 @@ static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t h
     if (shared.begin < shared.end) {
         const size_t begin = (shared.begin - first) / PV_KEYS;
         PV_TILE(height, width, slots(shared.end - first) - begin, p + begin, p_stride,
-                v + begin * v_stride, v_stride,
-                (before ? GEMM_STAIRS_BEFORE : 0u) | (after ? GEMM_STAIRS_AFTER : 0u), add, rows,
-                args->o_stride);
+                v + begin * v_stride, v_stride, stairs, add, rows, args->o_stride);
     }
     if (end_alone) {
         add_rows(args, row, height, first, (struct mha_span){shared.end, last}, width, p, p_stride,

@@ -403,18 +403,18 @@ static void packed_values(const struct block *b, size_t first, size_t keys) {
             // the first one sees last. What is beside that are steps of the tile where it is one
             // key more from row to row; else it goes row by row.
             const size_t from = high.begin, to = low.end > from ? low.end : from;
-            const bool before = from < to && from - low.begin == height - 1;
-            const bool after = from < to && high.end - to == height - 1;
+            const unsigned stairs =
+                from < to ? gemm_stairs_of(height, from - low.begin, high.end - to) : 0;
+            const bool before = (stairs & GEMM_STAIRS_BEFORE) != 0;
+            const bool after = (stairs & GEMM_STAIRS_AFTER) != 0;
             for (size_t i = r; !before && low.begin != from && i < r + height; i++) {
                 const struct mha_span span = span_within(b->query[i].span, first, keys);
                 add_values(b, i, col, cols, v, v_stride, span.begin, sdpa_min(span.end, from));
             }
             if (from < to) {
-                SDPA_TILE_STAIRS(
-                    height, cols, to - from, b->s + r * b->s_stride + from, b->s_stride,
-                    v + from * v_stride, v_stride,
-                    (before ? GEMM_STAIRS_BEFORE : 0u) | (after ? GEMM_STAIRS_AFTER : 0u), true,
-                    b->sums + r * b->width + col, b->width);
+                SDPA_TILE_STAIRS(height, cols, to - from, b->s + r * b->s_stride + from,
+                                 b->s_stride, v + from * v_stride, v_stride, stairs, true,
+                                 b->sums + r * b->width + col, b->width);
             }
             for (size_t i = r; !after && high.end != to && i < r + height; i++) {
                 const struct mha_span span = span_within(b->query[i].span, first, keys);
