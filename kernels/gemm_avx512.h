@@ -299,6 +299,14 @@ __attribute__((noinline, unused)) static void gemm_avx512_tile_stream(
                         add, c, c_stride);
 }
 
+/// As gemm_avx512_tile_stairs(), but with lines past the cache as gemm_avx512_tile_stream().
+__attribute__((noinline, unused)) static void gemm_avx512_tile_stairs_stream(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
+    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, true, rows, cols, depth, a, a_stride, b, b_stride,
+                        stairs, add, c, c_stride);
+}
+
 /// The tile of one row, which adds to C: what a mask leaves to single rows is a few steps of depth,
 /// and a call would cost as much as they do.
 static inline void gemm_avx512_tile_row(size_t cols, size_t depth, const float *a, const float *b,

@@ -69,6 +69,14 @@ __attribute__((noinline, unused)) static void gemm_avx512bf16_tile_stairs(
                         stairs, add, c, c_stride);
 }
 
+/// The same with whole lines of C past the caches, see gemm_avx512_tile_stream().
+__attribute__((noinline, unused)) static void gemm_avx512bf16_tile_stairs_stream(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
+    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, true, rows, cols, depth, a, a_stride, b, b_stride,
+                        stairs, add, c, c_stride);
+}
+
 /// The tile of one row, see gemm_avx512_tile_row().
 static inline void gemm_avx512bf16_tile_row(size_t cols, size_t depth, const float *a,
                                             const float *b, size_t b_stride, float *c) {

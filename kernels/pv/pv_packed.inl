@@ -4,7 +4,9 @@
 /// of P holds two keys, they define PV_KEYS as 2, PV_PREPARE, which makes rows of a block of P in
 /// place of PV_WIDEN, PV_PACK as one that takes V as it is, and PV_SINGLE, which adds one key of a
 /// pair. PV_FETCH is how many floats of each row of P of the next tile are fetched, from the first
-/// on; hardware, once it sees the row, fetches the others.
+/// on; hardware, once it sees the row, fetches the others. PV_TILE_LAST is the tile behind which
+/// nothing is added to its rows, PV_TILE unless they define it: it may let them pass the caches, in
+/// the order of PV_FENCE.
 ///
 /// Algorithm: V of a kv head is packed once into panels of PV_NR columns, cut into blocks of keys
 /// (Goto and van de Geijn 2008), unless its rows are what a tile takes as it is, see gemm_direct().
@@ -31,6 +33,11 @@
 
 #ifndef PV_FETCH
 #define PV_FETCH SIZE_MAX
+#endif
+
+#ifndef PV_TILE_LAST
+#define PV_TILE_LAST PV_TILE
+#define PV_FENCE() ((void)0)
 #endif
 
 #ifndef PV_KEYS
@@ -177,8 +184,8 @@ static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t h
     const struct mha_mask *mask = &args->mask;
     const size_t last = first + keys;
     const struct mha_span top = within(mha_row_span(mask, args->first_row + row), first, last);
-    const struct mha_span bottom =
-        within(mha_row_span(mask, args->first_row + row + height - 1), first, last);
+    const struct mha_span lowest = mha_row_span(mask, args->first_row + row + height - 1);
+    const struct mha_span bottom = within(lowest, first, last);
     struct mha_span shared = {bottom.begin, top.end};
     // What single rows see beside these are steps of the tile where it is one key a row.
     const bool some = PV_KEYS == 1 && shared.begin < shared.end;
@@ -209,8 +216,9 @@ static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t h
     }
     if (shared.begin < shared.end) {
         const size_t begin = (shared.begin - first) / PV_KEYS;
-        PV_TILE(height, width, slots(shared.end - first) - begin, p + begin, p_stride,
-                v + begin * v_stride, v_stride, stairs, add, rows, args->o_stride);
+        (lowest.end <= last && !end_alone ? PV_TILE_LAST : PV_TILE)(
+            height, width, slots(shared.end - first) - begin, p + begin, p_stride,
+            v + begin * v_stride, v_stride, stairs, add, rows, args->o_stride);
     }
     if (end_alone) {
         add_rows(args, row, height, first, (struct mha_span){shared.end, last}, width, p, p_stride,
@@ -341,6 +349,7 @@ __attribute__((noinline)) static void run_far(const struct mha_pv_args *args, fl
 static void run(const struct mha_pv_args *args, void *workspace) {
     if (args->packed) {
         run_packed(args, workspace);
+        PV_FENCE();
     } else {
         // One head's keys are one stream, which hardware follows by itself; and so it does for a
         // while where heads share them.
