@@ -12,7 +12,8 @@
 ///
 /// Where the first product is of something else than widened elements, includers define
 /// SDPA_DEPTH(head_dim), the floats of a row of it, SDPA_PREPARE, which makes such rows of Q and K
-/// in place of SDPA_WIDEN, SDPA_PACK_KEYS, which packs those of K, and SDPA_SCORE_TILE.
+/// in place of SDPA_WIDEN, SDPA_PACK_KEYS, which packs those of K, and SDPA_SCORE_TILE. For results
+/// that pass the caches they define SDPA_STREAM(p, v), which stores a vector so, and SDPA_FENCE().
 ///
 /// Algorithm: Dao et al. 2022 (arXiv:2205.14135), algorithm 1, with the sums divided once, at the
 /// end. K of a kv head is packed once, transposed and multiplied by scale * log2(e), and V as it
@@ -58,6 +59,14 @@
 #define SDPA_PREPARE SDPA_WIDEN
 #define SDPA_PACK_KEYS SDPA_PACK_TRANSPOSED
 #define SDPA_SCORE_TILE SDPA_TILE
+#endif
+
+#ifdef SDPA_STREAM
+#define SDPA_STREAMS true
+#else
+#define SDPA_STREAMS false
+#define SDPA_STREAM(p, v) lanes_store(p, v, LANES)
+#define SDPA_FENCE() ((void)0)
 #endif
 
 /// Queries times heads of a group up to which K and V are read where they are: fewer than pay for
@@ -282,6 +291,11 @@ static inline void refer(const struct block *b, size_t r, size_t first, struct m
     }
 }
 
+/// Tells whether a result passes the caches: whole lines only.
+static inline bool passes(size_t head_dim, const float *o) {
+    return SDPA_STREAMS && gemm_on_lines(o, head_dim);
+}
+
 /// Turns the visible scores of the block's queries in the block of keys from `first` on into
 /// exponentials, a few rows at a time: the references of all of them first, whose maxima across a
 /// vector then wait for each other in no row's exponentials. With `fetch`, a bit of the group that
@@ -299,7 +313,7 @@ __attribute__((noinline)) static void weights_of(struct block *b, size_t first, 
             for (size_t i = 0; fetch && i < PIECES; i++) {
                 gemm_ahead_fetch(&b->ahead[i]);
             }
-            if (fetch) {
+            if (fetch && !passes(b->args->head_dim, b->query[r].o)) {
                 fetch_bytes(FETCH_INTO_L2, b->args->head_dim * sizeof(float), b->query[r].o);
             }
             exponentials(b->s + r * b->s_stride + span.begin, span.end - span.begin,
@@ -327,10 +341,15 @@ static void finish(const struct block *b) {
         const lanes factor = lanes_set(1.0f / total);
         const float *sums = b->sums + r * b->width;
         float *o = b->query[r].o;
+        const bool past = passes(head_dim, o);
         for (size_t i = 0; i < head_dim; i += LANES) {
             const lanes v =
                 empty ? lanes_set(0.0f) : lanes_mul(lanes_load(sums + i, LANES), factor);
-            lanes_store(o + i, v, sdpa_min(head_dim - i, LANES));
+            if (past) {
+                SDPA_STREAM(o + i, v);
+            } else {
+                lanes_store(o + i, v, sdpa_min(head_dim - i, LANES));
+            }
         }
     }
 }
@@ -583,4 +602,5 @@ static void run(const struct mha_sdpa_args *args, void *workspace) {
             run_block(&b, start + i, sdpa_min(run - i, step));
         }
     }
+    SDPA_FENCE();
 }
