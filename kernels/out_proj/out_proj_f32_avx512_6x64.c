@@ -1,8 +1,6 @@
 /// out_proj at the AVX-512 level: w packed in panels of 64 columns, register tile 6 x 64.
 ///
 /// Algorithm, error bound and tails: proj_packed.inl; registers: gemm_avx512.h.
-// Panels of 512 x 64 make up most of L2; a step takes 12 or 24 cycles.
-#define GEMM_AVX512_AHEAD 32
 #include "gemm_avx512.h"
 
 #define PROJ_TILE gemm_avx512_tile
