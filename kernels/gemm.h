@@ -45,6 +45,14 @@ typedef void gemm_stairs_fn(size_t rows, size_t cols, size_t depth, const float 
                             const float *b, size_t b_stride, unsigned stairs, bool add, float *c,
                             size_t c_stride);
 
+/// As gemm_stairs_fn, and fetches along the way what the tile that follows will read of A: as many
+/// rows of `depth` at the same stride from `next` on, or none where that is NULL. There need be no
+/// array. What comes from beyond L2 would be waited for: rows are too short for a hardware
+/// prefetcher, which sees one row's end as the end of it all.
+typedef void gemm_next_fn(size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride,
+                          const float *b, size_t b_stride, unsigned stairs, bool add, float *c,
+                          size_t c_stride, const float *next);
+
 /// Picks the rows of the next tile, `cols` wide, out of `left`. At most mr where the tile is a
 /// whole panel wide; more where a panel's end leaves accumulators free, which would only add zeros.
 typedef size_t gemm_rows_fn(size_t left, size_t cols);
@@ -133,10 +141,8 @@ static inline size_t gemm_direct_width(size_t cols, size_t nr) {
 /// where fetching cost more than it saved below.
 #define GEMM_NEAR_BYTES ((size_t)256 * 1024)
 
-/// Fetches `rows` rows of A ahead of the tile that reads them: too many short runs for a hardware
-/// prefetcher, which sees one row's end as the end of it all. Inlined early, as whatever does
-/// nothing else must be: gcc takes a function of prefetches alone for one without effect and drops
-/// its calls.
+/// Fetches `rows` rows at once. Inlined early, as whatever does nothing else must be: gcc takes a
+/// function of prefetches alone for one without effect and drops its calls.
 __attribute__((always_inline)) static inline void gemm_prefetch(const enum widen_type type,
                                                                 size_t rows, size_t depth,
                                                                 const void *a, size_t a_stride) {

@@ -215,6 +215,16 @@ __attribute__((noinline, unused)) static void gemm_avx2_tile_stairs(
     gemm_avx2_tile_by(rows, cols, depth, a, a_stride, b, b_stride, stairs, add, c, c_stride);
 }
 
+/// gemm_next_fn of this level: at once, into L1.
+__attribute__((noinline, unused)) static void gemm_avx2_tile_next(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride, const float *next) {
+    if (next != NULL) {
+        gemm_prefetch(WIDEN_F32, rows, depth, next, a_stride);
+    }
+    gemm_avx2_tile_by(rows, cols, depth, a, a_stride, b, b_stride, stairs, add, c, c_stride);
+}
+
 /// The tile of one row, which adds to C: what a mask leaves to single rows is a few steps of depth,
 /// and a call would cost as much as they do.
 static inline void gemm_avx2_tile_row(size_t cols, size_t depth, const float *a, const float *b,

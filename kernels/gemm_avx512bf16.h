@@ -50,7 +50,7 @@ __attribute__((noinline, unused)) static void gemm_avx512bf16_scaled_tile(
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
     size_t b_stride, bool add, float *c, size_t c_stride) {
     gemm_avx512_tile_by(GEMM_AVX512_SCALED_PAIRS, false, rows, cols, depth, a, a_stride, b,
-                        b_stride, 0, add, c, c_stride);
+                        b_stride, 0, add, c, c_stride, false, NULL);
 }
 
 /// The same with whole lines of C past the caches, see gemm_avx512_tile_stream().
@@ -58,7 +58,7 @@ __attribute__((noinline, unused)) static void gemm_avx512bf16_scaled_tile_stream
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
     size_t b_stride, bool add, float *c, size_t c_stride) {
     gemm_avx512_tile_by(GEMM_AVX512_SCALED_PAIRS, true, rows, cols, depth, a, a_stride, b, b_stride,
-                        0, add, c, c_stride);
+                        0, add, c, c_stride, false, NULL);
 }
 
 /// gemm_stairs_fn over pairs.
@@ -66,7 +66,21 @@ __attribute__((noinline, unused)) static void gemm_avx512bf16_tile_stairs(
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
     size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
     gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, rows, cols, depth, a, a_stride, b, b_stride,
-                        stairs, add, c, c_stride);
+                        stairs, add, c, c_stride, false, NULL);
+}
+
+/// gemm_next_fn over pairs.
+__attribute__((noinline, unused)) static void gemm_avx512bf16_tile_next(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride, const float *next) {
+    if (next == NULL || depth < GEMM_AVX512_DEEP) {
+        gemm_avx512_fetch_begins(rows, depth, a_stride, next);
+        gemm_avx512bf16_tile_stairs(rows, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
+                                    c_stride);
+        return;
+    }
+    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, rows, cols, depth, a, a_stride, b, b_stride,
+                        stairs, add, c, c_stride, true, next);
 }
 
 /// The same with whole lines of C past the caches, see gemm_avx512_tile_stream().
@@ -74,13 +88,28 @@ __attribute__((noinline, unused)) static void gemm_avx512bf16_tile_stairs_stream
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
     size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
     gemm_avx512_tile_by(GEMM_AVX512_PAIRS, true, rows, cols, depth, a, a_stride, b, b_stride,
-                        stairs, add, c, c_stride);
+                        stairs, add, c, c_stride, false, NULL);
+}
+
+/// The same with whole lines of C past the caches, see gemm_avx512_tile_stream().
+__attribute__((noinline, unused)) static void gemm_avx512bf16_tile_next_stream(
+    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
+    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride, const float *next) {
+    if (next == NULL || depth < GEMM_AVX512_DEEP) {
+        gemm_avx512_fetch_begins(rows, depth, a_stride, next);
+        gemm_avx512bf16_tile_stairs_stream(rows, cols, depth, a, a_stride, b, b_stride, stairs, add,
+                                           c, c_stride);
+        return;
+    }
+    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, true, rows, cols, depth, a, a_stride, b, b_stride,
+                        stairs, add, c, c_stride, true, next);
 }
 
 /// The tile of one row, see gemm_avx512_tile_row().
 static inline void gemm_avx512bf16_tile_row(size_t cols, size_t depth, const float *a,
                                             const float *b, size_t b_stride, float *c) {
-    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, 1, cols, depth, a, 0, b, b_stride, 0, true, c, 0);
+    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, 1, cols, depth, a, 0, b, b_stride, 0, true, c, 0,
+                        false, NULL);
 }
 
 /// Gets 16 pairs (a_i, b_i) of the elements of two rows in `mask`; without `b` of a_i and zeros.

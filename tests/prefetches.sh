@@ -5,9 +5,9 @@
 # usage: prefetches.sh OBJDUMP LIST
 #        lines of LIST: "kernel FILE.o"; others are passed over
 #
-# Looked at are hand-written variants for AVX2 and AVX-512. Those of qk, pv and sdpa outside of their tiles, whose
-# fetches stand among loads: those of dots (keys of few queries), those of axpys (their values) and others
-# (prefetcht1: the group that follows; prefetcht0: rows of P, lines of scores that are not whole). Those of the
+# Looked at are hand-written variants for AVX2 and AVX-512. Those of qk, pv and sdpa: those of dots (keys of few
+# queries), those of axpys (their values), those of tiles (rows of P to come, into L2 by AVX-512) and others
+# (prefetcht1: the group that follows; prefetcht0: lines of scores that are not whole). Those of the
 # projections: what a tile adds to (prefetcht0). Those that go past the caches: rows of their input, into L2
 # (prefetcht1) and L1.
 set -eu
@@ -18,10 +18,10 @@ objdump=$1 list=$2
 fetches() {
     "$objdump" -d --no-show-raw-insn "$1" | awk '
         /^[0-9a-f]+ <.*>:$/ {
-            tile = $2 ~ /_tile/
             part = match($2, /^<(dots|axpys)_[0-9]/) ? substr($2, 2, index($2, "_") - 2) : "other"
+            part = $2 ~ /_tile/ ? "tile" : part
         }
-        !tile && $2 ~ /^prefetch/ { print part "-" $2 }'
+        $2 ~ /^prefetch/ { print part "-" $2 }'
 }
 
 looked=0
@@ -33,8 +33,8 @@ while read -r object; do
         qk_f32_avx512_nt_[0-9]x[0-9]*.c.o) wanted='dots-prefetcht0 other-prefetcht0 other-prefetcht1' ;;
         qkv_proj_*_avx512_[0-9]x[0-9]*.c.o | out_proj_*_avx512_[0-9]x[0-9]*.c.o) wanted='other-prefetcht0' ;;
         qk_*_avx2_*[0-9]x[0-9]*.c.o | qk_*_avx512*[0-9]x[0-9]*.c.o) wanted='dots-prefetcht0 other-prefetcht1' ;;
-        pv_f32_avx2_*[0-9]x[0-9]*.c.o | pv_f32_avx512_*[0-9]x[0-9]*.c.o | pv_bf16_avx512bf16_*[0-9]x[0-9]*.c.o)
-            wanted='axpys-prefetcht1 other-prefetcht0 other-prefetcht1'
+        pv_f32_avx512_*[0-9]x[0-9]*.c.o | pv_bf16_avx512bf16_*[0-9]x[0-9]*.c.o)
+            wanted='axpys-prefetcht1 tile-prefetcht1 other-prefetcht1'
             ;;
         pv_*_avx2_*[0-9]x[0-9]*.c.o | pv_*_avx512*[0-9]x[0-9]*.c.o) wanted='axpys-prefetcht1 other-prefetcht1' ;;
         sdpa_*_avx2_*[0-9]x[0-9]*.c.o | sdpa_*_avx512*[0-9]x[0-9]*.c.o)

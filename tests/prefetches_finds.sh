@@ -10,14 +10,14 @@ case $("$cc" -dumpmachine) in
     *) skip "the compiler is not one for x86-64" ;;
 esac
 
-# try EXPECTED-STATUS NAME RUN DOTS AXPYS: an object of that name, with this code in its run(), dots_4() and
-# axpys_4(), and a fetch in its tile.
+# try EXPECTED-STATUS NAME RUN DOTS AXPYS [TILE]: an object of that name, with this code in its run(), dots_4(),
+# axpys_4() and tile, which fetches unless told otherwise.
 try() {
     {
         code run "$3"
         code dots_4 "$4"
         code axpys_4 "$5"
-        code gemm_tile 'prefetcht0 (%rdi); prefetcht1 (%rdi)'
+        code gemm_tile "${6:-prefetcht0 (%rdi); prefetcht1 (%rdi)}"
     } >"$scratch/code.s"
     "$cc" -c -o "$scratch/$2.c.o" "$scratch/code.s"
     echo "kernel $scratch/$2.c.o" >"$scratch/list"
@@ -31,14 +31,15 @@ code() {
 }
 
 near='prefetcht0 (%rdi)' far='prefetcht1 (%rdi)'
-try 0 pv_f32_avx512_6x64 "$near; $far" nop "$far"
-try 1 pv_f32_avx512_6x64 "$far" nop "$far"
-expect_text err 'pv_f32_avx512_6x64.c.o: no other-prefetcht0'
-try 1 pv_f32_avx512_6x64 "$near; $far" "$far" nop
+try 0 pv_f32_avx512_6x64 "$far" nop "$far"
+try 1 pv_f32_avx512_6x64 "$near; $far" nop "$far" "$near"
+expect_text err 'pv_f32_avx512_6x64.c.o: no tile-prefetcht1'
+try 1 pv_f32_avx512_6x64 "$far" "$far" nop
 expect_text err 'pv_f32_avx512_6x64.c.o: no axpys-prefetcht1'
-try 0 pv_bf16_avx2_widen_3x32 "$far" nop "$far"
-try 1 pv_bf16_avx512bf16_dot_6x64 "$far" nop "$far"
-expect_text err 'no other-prefetcht0'
+try 0 pv_bf16_avx2_widen_3x32 "$far" nop "$far" nop
+try 0 pv_f32_avx2_3x32 "$far" nop "$far" "$near"
+try 1 pv_bf16_avx512bf16_dot_6x64 "$far" nop "$far" nop
+expect_text err 'no tile-prefetcht1'
 try 1 qk_f32_avx512_nt_6x64 "$far; $near" "$far" nop
 expect_text err 'no dots-prefetcht0'
 try 0 qk_f32_avx512_nt_6x64 "$far; $near" "$near" nop

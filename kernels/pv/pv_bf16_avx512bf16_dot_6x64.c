@@ -12,9 +12,7 @@
 #include "dots_avx512.h"
 #include "gemm_avx512bf16.h"
 
-#define PV_TILE gemm_avx512bf16_tile_stairs
-// As for floats; none took 2 to 7 % longer (Zen 4), and whole rows gained less.
-#define PV_FETCH 32
+#define PV_TILE gemm_avx512bf16_tile_next
 #define PV_TILE_ROW gemm_avx512bf16_tile_row
 #define PV_ROWS gemm_avx512_rows
 #define PV_MR GEMM_AVX512_MR

@@ -14,11 +14,9 @@
 #include "dots_avx512.h"
 #include "gemm_avx512bf16.h"
 
-#define PV_TILE gemm_avx512bf16_tile_stairs
-#define PV_TILE_LAST gemm_avx512bf16_tile_stairs_stream
+#define PV_TILE gemm_avx512bf16_tile_next
+#define PV_TILE_LAST gemm_avx512bf16_tile_next_stream
 #define PV_FENCE _mm_sfence
-// As in pv_bf16_avx512bf16_dot_6x64.c.
-#define PV_FETCH 32
 #define PV_TILE_ROW gemm_avx512bf16_tile_row
 #define PV_ROWS gemm_avx512_rows
 #define PV_MR GEMM_AVX512_MR

@@ -5,7 +5,7 @@
 #include "dots_avx2.h"
 #include "gemm_avx2.h"
 
-#define PV_TILE gemm_avx2_tile_stairs
+#define PV_TILE gemm_avx2_tile_next
 #define PV_TILE_ROW gemm_avx2_tile_row
 #define PV_ROWS gemm_avx2_rows
 #define PV_MR GEMM_AVX2_MR

@@ -5,7 +5,7 @@
 #include "dots_avx512.h"
 #include "gemm_avx512.h"
 
-#define PV_TILE gemm_avx512_tile_stairs
+#define PV_TILE gemm_avx512_tile_next
 #define PV_TILE_ROW gemm_avx512_tile_row
 #define PV_ROWS gemm_avx512_rows
 #define PV_MR GEMM_AVX512_MR

@@ -4,10 +4,7 @@
 #include "dots_avx512.h"
 #include "gemm_avx512.h"
 
-#define PV_TILE gemm_avx512_tile_stairs
-// The first two lines: hundreds at once delay the panel, fetching whole rows costs 3 to 9 %, at
-// head_dim 40 and 64 most.
-#define PV_FETCH 32
+#define PV_TILE gemm_avx512_tile_next
 #define PV_TILE_ROW gemm_avx512_tile_row
 #define PV_ROWS gemm_avx512_rows
 #define PV_MR GEMM_AVX512_MR

@@ -4,7 +4,7 @@
 #include "dots_neon.h"
 #include "gemm_neon.h"
 
-#define PV_TILE gemm_neon_tile_stairs
+#define PV_TILE gemm_neon_tile_next
 #define PV_TILE_ROW gemm_neon_tile_row
 #define PV_ROWS gemm_neon_rows
 #define PV_MR GEMM_NEON_MR

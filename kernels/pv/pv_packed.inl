@@ -3,10 +3,8 @@
 /// PV_WIDEN and PV_TYPE, the type of P's and V's elements. Where a float of a panel and of a block
 /// of P holds two keys, they define PV_KEYS as 2, PV_PREPARE, which makes rows of a block of P in
 /// place of PV_WIDEN, PV_PACK as one that takes V as it is, and PV_SINGLE, which adds one key of a
-/// pair. PV_FETCH is how many floats of each row of P of the next tile are fetched, from the first
-/// on; hardware, once it sees the row, fetches the others. PV_TILE_LAST is the tile behind which
-/// nothing is added to its rows, PV_TILE unless they define it: it may let them pass the caches, in
-/// the order of PV_FENCE.
+/// pair. PV_TILE is a gemm_next_fn; PV_TILE_LAST is the one behind which nothing is added to its
+/// rows, PV_TILE unless they define it: it may let them pass the caches, in the order of PV_FENCE.
 ///
 /// Algorithm: V of a kv head is packed once into panels of PV_NR columns, cut into blocks of keys
 /// (Goto and van de Geijn 2008), unless its rows are what a tile takes as it is, see gemm_direct().
@@ -30,10 +28,6 @@
 #define AXPYS_TYPE PV_TYPE
 #define AXPYS_FETCH_INTO FETCH_INTO_L2
 #include "axpys.inl"
-
-#ifndef PV_FETCH
-#define PV_FETCH SIZE_MAX
-#endif
 
 #ifndef PV_TILE_LAST
 #define PV_TILE_LAST PV_TILE
@@ -128,6 +122,11 @@ static size_t workspace_bytes(const struct mha_shape *shape) {
     return PV_TYPE == WIDEN_F32 ? 0 : count * sizeof(float);
 }
 
+/// Gets the first key, the even one of a pair, that row `row` of an item sees.
+static inline size_t first_key(const struct mha_pv_args *args, size_t row) {
+    return mha_row_span(&args->mask, args->first_row + row).begin / PV_KEYS * PV_KEYS;
+}
+
 /// Gets the part of a span within the keys [begin, end).
 static inline struct mha_span within(struct mha_span span, size_t begin, size_t end) {
     span.begin = span.begin < begin ? begin : span.begin;
@@ -176,10 +175,11 @@ static inline void clear(size_t height, size_t width, float *o, size_t o_stride)
 
 /// Adds the keys [first, first + keys), a block, to `height` rows from `row` on, `width` columns of
 /// which are `v`, or with `fresh` lets them be the sum; `p` is the weight of key `first` in the
-/// first of them.
+/// first of them. The weights at `next` are fetched, see gemm_next_fn.
 static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t height, size_t first,
                             size_t keys, size_t width, const float *p, size_t p_stride,
-                            const float *v, size_t v_stride, bool fresh, float *o) {
+                            const float *v, size_t v_stride, bool fresh, float *o,
+                            const float *next) {
     // Spans of later rows begin and end later.
     const struct mha_mask *mask = &args->mask;
     const size_t last = first + keys;
@@ -218,7 +218,7 @@ static inline void add_tile(const struct mha_pv_args *args, size_t row, size_t h
         const size_t begin = (shared.begin - first) / PV_KEYS;
         (lowest.end <= last && !end_alone ? PV_TILE_LAST : PV_TILE)(
             height, width, slots(shared.end - first) - begin, p + begin, p_stride,
-            v + begin * v_stride, v_stride, stairs, add, rows, args->o_stride);
+            v + begin * v_stride, v_stride, stairs, add, rows, args->o_stride, next);
     }
     if (end_alone) {
         add_rows(args, row, height, first, (struct mha_span){shared.end, last}, width, p, p_stride,
@@ -236,10 +236,10 @@ static inline bool weights_direct(const struct mha_pv_args *args, const void *we
 }
 
 /// Adds the keys [first, first + keys), a block, to the rows [top, bottom) of one head, or with
-/// `fresh` lets them be the sum.
+/// `fresh` lets them be the sum. `following` are the weights that the next block begins with.
 static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom, size_t first,
                       size_t keys, const void *weights, float *room, bool fresh, float *o,
-                      struct gemm_ahead *ahead) {
+                      const void *following, struct gemm_ahead *ahead) {
     const void *from = widen_at(PV_TYPE, weights, top * args->p_stride + first);
     const bool in_place = weights_direct(args, from, keys);
     const size_t p_stride =
@@ -256,8 +256,6 @@ static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom,
         (const float *)args->packed + gemm_packed_count(slots(first), args->head_dim, PV_NR);
     const bool as_is = direct(args);
     const size_t step = as_is ? gemm_direct_width(args->head_dim, PV_NR) : PV_NR;
-    const size_t most = in_place ? PV_FETCH : 0;
-    const size_t fetched = slots(keys) < most ? slots(keys) : most;
     const size_t v_stride = as_is ? args->v_stride : PV_NR;
     for (size_t col = 0; col < args->head_dim; col += step) {
         const size_t width = args->head_dim - col < step ? args->head_dim - col : step;
@@ -265,13 +263,17 @@ static void add_block(const struct mha_pv_args *args, size_t top, size_t bottom,
             as_is ? (const float *)args->v + first * v_stride + col : block + col * slots(keys);
         for (size_t row = top, height = 0; row < bottom; row += height) {
             height = PV_ROWS(bottom - row, width);
-            const size_t left = bottom - row - height;
-            if (col == 0 && fetched > 0) {
-                gemm_prefetch(WIDEN_F32, left < PV_MR ? left : PV_MR, fetched,
-                              p + (bottom - left - top) * p_stride, p_stride);
+            // Once: the first columns fetch the rows of the block, the last ones what follows it.
+            const size_t below = row + height;
+            const float *next = NULL;
+            if (in_place && below < bottom && col == 0) {
+                const size_t key = first_key(args, below);
+                next = p + (below - top) * p_stride + (key > first ? key - first : 0) / PV_KEYS;
+            } else if (in_place && below == bottom && args->head_dim - col <= step) {
+                next = following;
             }
             add_tile(args, row, height, first, keys, width, p + (row - top) * p_stride, p_stride, v,
-                     v_stride, fresh, o + col);
+                     v_stride, fresh, o + col, next);
             if (GEMM_AHEAD_BYTES > 0) {
                 gemm_ahead_fetch(ahead);
             }
@@ -297,8 +299,17 @@ static void run_packed(const struct mha_pv_args *args, float *room) {
                 clear(bottom - top, args->head_dim, o + top * args->o_stride, args->o_stride);
             }
             for (size_t first = begin; first < end; first += deep) {
+                // The next keys, the next rows, or those of the next head, in the next item if need
+                // be.
+                size_t row = top, key = first + deep, head = 0;
+                if (key >= end) {
+                    row = bottom < args->rows ? bottom : 0;
+                    key = first_key(args, row);
+                    head = bottom < args->rows ? 0 : args->p_head_stride;
+                }
+                const void *next = widen_at(PV_TYPE, p, head + row * args->p_stride + key);
                 add_block(args, top, bottom, first, keys_of_block(args->seq_kv - first), p, room,
-                          first == begin, o, &ahead);
+                          first == begin, o, next, &ahead);
             }
         }
     }

@@ -63,7 +63,7 @@ rules_of() {
 # extract RULE ISA FILE.s: writes the instructions of the loop to $scratch/body and prints its counts:
 #   instructions multiply-adds loads stores lanes spills reloads vzeroupper
 # Loads and stores are those of vectors (a broadcast is one) in registers: ldp is two. Spills are vectors on
-# the stack, reloads scalars there or elsewhere in memory. A loop is innermost if none lies within it.
+# the stack, reloads scalars there or elsewhere in memory. A loop is innermost if none begins within it.
 # What holds ret, or a jump without condition before its end, is no loop but a block moved out of the way.
 extract() {
     awk -v rule="$1" -v arm="$([ "$2" = neon ] && echo 1 || echo 0)" -v body="$scratch/body" '
@@ -181,7 +181,7 @@ extract() {
             last = last_of[first]
             inner = 1
             for (i = first; i <= last && inner; i++) {
-                if (i > first && i in last_of && last_of[i] <= last) {
+                if (i > first && i in last_of) {
                     inner = 0
                 }
                 if (code[i] ~ /^ret/) {
