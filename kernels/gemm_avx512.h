@@ -196,7 +196,10 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
                 ahead += parts;
             }
         }
-        next += parts > 1 ? a_stride : 0;
+        // NULL, where nothing is fetched, takes no offset, not even 0.
+        if (parts > 1) {
+            next += a_stride;
+        }
     }
     if ((stairs & GEMM_STAIRS_AFTER) != 0) {
         gemm_avx512_stairs_of(step, rows, true, mask, a + depth, a_stride, b + depth * b_stride,
