@@ -141,8 +141,8 @@ static inline size_t gemm_direct_width(size_t cols, size_t nr) {
 /// where fetching cost more than it saved below.
 #define GEMM_NEAR_BYTES ((size_t)256 * 1024)
 
-/// Fetches `rows` rows at once. Inlined early, as whatever does nothing else must be: gcc takes a
-/// function of prefetches alone for one without effect and drops its calls.
+/// Fetches `rows` rows of `depth` elements at once. Inlined early, as whatever does nothing else
+/// must be: gcc takes a function of prefetches alone for one without effect and drops its calls.
 __attribute__((always_inline)) static inline void gemm_prefetch(const enum widen_type type,
                                                                 size_t rows, size_t depth,
                                                                 const void *a, size_t a_stride) {

@@ -215,7 +215,8 @@ __attribute__((noinline, unused)) static void gemm_avx2_tile_stairs(
     gemm_avx2_tile_by(rows, cols, depth, a, a_stride, b, b_stride, stairs, add, c, c_stride);
 }
 
-/// gemm_next_fn of this level: at once, into L1.
+/// gemm_next_fn of this level: at once, into L1, from where nothing of a panel is to come. Beside
+/// the steps it took up to 4 % longer where a cache has the rows (Sapphire Rapids).
 __attribute__((noinline, unused)) static void gemm_avx2_tile_next(
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
     size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride, const float *next) {

@@ -43,10 +43,10 @@ enum {
     GEMM_AVX512_ACCUMULATORS = GEMM_AVX512_MR * GEMM_AVX512_VECTORS,
     GEMM_AVX512_TALLEST = GEMM_AVX512_ACCUMULATORS,  ///< Rows: whole tiles of every height.
     /// Steps from which on a tile fetches rows to come beside them, each beside its part: where
-    /// these are short, causal masks of 128 keys took 1 to 9 % longer.
+    /// these are short, causal masks of 128 keys took up to 9 % longer (Sapphire Rapids).
     GEMM_AVX512_DEEP = 128,
     /// What it fetches at once of each row else, in floats: two lines. Hundreds of lines delay the
-    /// panel: whole rows took 3 to 9 % longer, at head_dim 40 and 64 most.
+    /// panel: whole rows took 3 to 9 % longer, at head_dim 40 and 64 most (Emerald Rapids).
     GEMM_AVX512_BEGIN = 32,
 };
 
@@ -193,6 +193,10 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_of(
             gemm_avx512_step_of(step, rows, 0, rows, mask, a + p, a_stride, b + p * b_stride, sum);
             if (parts > 1) {
                 _mm_prefetch((const char *)ahead, _MM_HINT_T1);
+                if (parts > 16) {
+                    // More than a line.
+                    _mm_prefetch((const char *)(ahead + parts - 16), _MM_HINT_T1);
+                }
                 ahead += parts;
             }
         }
@@ -282,6 +286,25 @@ __attribute__((always_inline)) static inline void gemm_avx512_tile_by(
 #endif
 }
 
+/// As gemm_avx512_tile_by(), and fetches the rows at `next` if any: beside the steps where these
+/// are enough for it, else where the rows begin.
+__attribute__((always_inline)) static inline void gemm_avx512_tile_next_by(
+    const enum gemm_avx512_step step, const bool stream, size_t rows, size_t cols, size_t depth,
+    const float *a, size_t a_stride, const float *b, size_t b_stride, unsigned stairs, bool add,
+    float *c, size_t c_stride, const float *next) {
+    if (next != NULL && depth >= GEMM_AVX512_DEEP) {
+        gemm_avx512_tile_by(step, stream, rows, cols, depth, a, a_stride, b, b_stride, stairs, add,
+                            c, c_stride, true, next);
+        return;
+    }
+    if (next != NULL) {
+        gemm_prefetch(WIDEN_F32, rows, depth < GEMM_AVX512_BEGIN ? depth : GEMM_AVX512_BEGIN, next,
+                      a_stride);
+    }
+    gemm_avx512_tile_by(step, stream, rows, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
+                        c_stride, false, NULL);
+}
+
 /// gemm_tile_fn of this level. Rows of B are 64-byte aligned. Not inlined: among the loops around
 /// them, those in here would run out of registers for addresses.
 __attribute__((noinline, unused)) static void gemm_avx512_tile(size_t rows, size_t cols,
@@ -301,29 +324,12 @@ __attribute__((noinline, unused)) static void gemm_avx512_tile_stairs(
                         stairs, add, c, c_stride, false, NULL);
 }
 
-/// Fetches where the rows of a short tile to come begin, if any.
-__attribute__((always_inline)) static inline void gemm_avx512_fetch_begins(size_t rows,
-                                                                           size_t depth,
-                                                                           size_t a_stride,
-                                                                           const float *next) {
-    if (next != NULL) {
-        gemm_prefetch(WIDEN_F32, rows, depth < GEMM_AVX512_BEGIN ? depth : GEMM_AVX512_BEGIN, next,
-                      a_stride);
-    }
-}
-
 /// gemm_next_fn of this level: into L2, where there is room while a panel passes L1.
 __attribute__((noinline, unused)) static void gemm_avx512_tile_next(
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
     size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride, const float *next) {
-    if (next == NULL || depth < GEMM_AVX512_DEEP) {
-        gemm_avx512_fetch_begins(rows, depth, a_stride, next);
-        gemm_avx512_tile_stairs(rows, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
-                                c_stride);
-        return;
-    }
-    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, false, rows, cols, depth, a, a_stride, b, b_stride,
-                        stairs, add, c, c_stride, true, next);
+    gemm_avx512_tile_next_by(GEMM_AVX512_FLOATS, false, rows, cols, depth, a, a_stride, b, b_stride,
+                             stairs, add, c, c_stride, next);
 }
 
 /// As gemm_avx512_tile(), but whole rows of C that are lines of the cache pass it. A store fence
@@ -335,26 +341,12 @@ __attribute__((noinline, unused)) static void gemm_avx512_tile_stream(
                         add, c, c_stride, false, NULL);
 }
 
-/// The same with whole lines of C past the caches, see gemm_avx512_tile_stream().
-__attribute__((noinline, unused)) static void gemm_avx512_tile_stairs_stream(
-    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
-    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, true, rows, cols, depth, a, a_stride, b, b_stride,
-                        stairs, add, c, c_stride, false, NULL);
-}
-
 /// As gemm_avx512_tile_next(), but with lines past the cache as gemm_avx512_tile_stream().
 __attribute__((noinline, unused)) static void gemm_avx512_tile_next_stream(
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
     size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride, const float *next) {
-    if (next == NULL || depth < GEMM_AVX512_DEEP) {
-        gemm_avx512_fetch_begins(rows, depth, a_stride, next);
-        gemm_avx512_tile_stairs_stream(rows, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
-                                       c_stride);
-        return;
-    }
-    gemm_avx512_tile_by(GEMM_AVX512_FLOATS, true, rows, cols, depth, a, a_stride, b, b_stride,
-                        stairs, add, c, c_stride, true, next);
+    gemm_avx512_tile_next_by(GEMM_AVX512_FLOATS, true, rows, cols, depth, a, a_stride, b, b_stride,
+                             stairs, add, c, c_stride, next);
 }
 
 /// The tile of one row, which adds to C: what a mask leaves to single rows is a few steps of depth,

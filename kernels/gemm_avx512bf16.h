@@ -61,48 +61,20 @@ __attribute__((noinline, unused)) static void gemm_avx512bf16_scaled_tile_stream
                         0, add, c, c_stride, false, NULL);
 }
 
-/// gemm_stairs_fn over pairs.
-__attribute__((noinline, unused)) static void gemm_avx512bf16_tile_stairs(
-    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
-    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, rows, cols, depth, a, a_stride, b, b_stride,
-                        stairs, add, c, c_stride, false, NULL);
-}
-
 /// gemm_next_fn over pairs.
 __attribute__((noinline, unused)) static void gemm_avx512bf16_tile_next(
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
     size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride, const float *next) {
-    if (next == NULL || depth < GEMM_AVX512_DEEP) {
-        gemm_avx512_fetch_begins(rows, depth, a_stride, next);
-        gemm_avx512bf16_tile_stairs(rows, cols, depth, a, a_stride, b, b_stride, stairs, add, c,
-                                    c_stride);
-        return;
-    }
-    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, false, rows, cols, depth, a, a_stride, b, b_stride,
-                        stairs, add, c, c_stride, true, next);
-}
-
-/// The same with whole lines of C past the caches, see gemm_avx512_tile_stream().
-__attribute__((noinline, unused)) static void gemm_avx512bf16_tile_stairs_stream(
-    size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
-    size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride) {
-    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, true, rows, cols, depth, a, a_stride, b, b_stride,
-                        stairs, add, c, c_stride, false, NULL);
+    gemm_avx512_tile_next_by(GEMM_AVX512_PAIRS, false, rows, cols, depth, a, a_stride, b, b_stride,
+                             stairs, add, c, c_stride, next);
 }
 
 /// The same with whole lines of C past the caches, see gemm_avx512_tile_stream().
 __attribute__((noinline, unused)) static void gemm_avx512bf16_tile_next_stream(
     size_t rows, size_t cols, size_t depth, const float *a, size_t a_stride, const float *b,
     size_t b_stride, unsigned stairs, bool add, float *c, size_t c_stride, const float *next) {
-    if (next == NULL || depth < GEMM_AVX512_DEEP) {
-        gemm_avx512_fetch_begins(rows, depth, a_stride, next);
-        gemm_avx512bf16_tile_stairs_stream(rows, cols, depth, a, a_stride, b, b_stride, stairs, add,
-                                           c, c_stride);
-        return;
-    }
-    gemm_avx512_tile_by(GEMM_AVX512_PAIRS, true, rows, cols, depth, a, a_stride, b, b_stride,
-                        stairs, add, c, c_stride, true, next);
+    gemm_avx512_tile_next_by(GEMM_AVX512_PAIRS, true, rows, cols, depth, a, a_stride, b, b_stride,
+                             stairs, add, c, c_stride, next);
 }
 
 /// The tile of one row, see gemm_avx512_tile_row().
