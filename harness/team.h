@@ -88,6 +88,11 @@ bool team_case_make(struct team_case *c, const struct op_driver *driver,
                     size_t copies, const struct tensor *const *tensors, size_t block_rows,
                     bool guarded, char *why, size_t why_size);
 
+/// Does what the first call does beside its work, so that a sample may be the first call: packs
+/// the weights, and has the system find memory for workspaces, packed operands and what the steps
+/// hand on.
+void team_case_prepare(struct team_case *c);
+
 /// One call: everything of the problem, on buffer copy `copy`: packing, then all items.
 void team_case_call(struct team_case *c, size_t copy);
 

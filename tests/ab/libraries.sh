@@ -53,6 +53,14 @@ expect_status 0 'a library against itself'
 expect_text out 'machine code of all 3 rows is identical'
 expect_no_text out 'SLOWER'
 
+# A weight is packed before it is timed, also where a call is longer than a sample, and is not made
+# again before the samples of a later launch.
+run "$program" ab "$base" "$new" --kernel '*_packs' --heads 4 --head-dim 64 --seq 32 --threads 1 \
+    --floor 50 --launches 25 --color never
+expect_status 0 'a kernel that is slower to pack'
+expect_text out 'scalar_packs'
+expect_no_text out 'SLOWER'
+
 # Without time nothing is settled, and that is said; it is an error only where asked for.
 # shellcheck disable=SC2086
 run "$program" ab "$base" "$new" $small --kernel '*_slow' --launches 3 --gate inconclusive --color never

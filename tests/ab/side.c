@@ -2,6 +2,7 @@
 /// for the base and 1 for the new one, which differs in what the kernels' names tell.
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mha_kernel.h"
 
@@ -55,6 +56,34 @@ static bool supports_one(const struct mha_shape *shape, const struct mha_mask *m
     return !SIDE || shape->heads == 1;
 }
 
+static size_t weight_bytes(const struct mha_shape *shape) {
+    return shape->heads * shape->head_dim * MHA_PROJ_COLS * sizeof(float);
+}
+
+/// The new one takes its time over the weight, which is packed once and before all samples.
+static void pack_slowly(const struct mha_proj_args *args, void *packed) {
+    usleep(SIDE ? 50000 : 1);
+    for (size_t i = 0; i < args->depth; i++) {
+        memcpy((float *)packed + i * args->cols, (const float *)args->w + i * args->w_stride,
+               args->cols * sizeof(float));
+    }
+}
+
+static void run_packed(const struct mha_proj_args *args, void *workspace) {
+    (void)workspace;
+    const float *w = args->packed;
+    for (size_t r = 0; r < args->rows; r++) {
+        const float *x = (const float *)args->x + r * args->x_stride;
+        for (size_t j = 0; j < args->cols; j++) {
+            float sum = 0.0f;
+            for (size_t i = 0; i < args->depth; i++) {
+                sum += x[i] * w[i * args->cols + j];
+            }
+            args->y[r * args->y_stride + j] = sum;
+        }
+    }
+}
+
 // A name of each side's own.
 #if SIDE
 #define ONE_SIDED "fresh"
@@ -84,12 +113,23 @@ static const struct mha_kernel narrow = {
     .supports = supports_one,
 };
 
+static const struct mha_kernel packs = {
+    .name = "out_proj_f32_scalar_packs",
+    .op = "out_proj",
+    .dtype = "f32",
+    .isa = "scalar",
+    .tag = "packs",
+    .run = {.out_proj = run_packed},
+    .pack = {.out_proj = pack_slowly},
+    .packed_bytes = weight_bytes,
+};
+
 // Drift claims to be the same code on both sides, which fine is.
 static const struct mha_library_entry entries[] = {
     {&fine, "1000"},  {&slow, SIDE ? "2001" : "2000"},
     {&drift, "3000"}, {&wrong, ""},
     {&crash, ""},     {&one_sided, ""},
-    {&narrow, ""},
+    {&narrow, ""},    {&packs, ""},
 };
 
 static const struct mha_library library = {
