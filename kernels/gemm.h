@@ -76,13 +76,11 @@ typedef size_t gemm_rows_fn(size_t left, size_t cols);
 #define GEMM_PANEL_BYTES ((size_t)16384)
 #endif
 
-/// Which lines of C are fetched beside tiles: their own, which they write at their end, or those of
-/// the tiles that follow, which begin by reading what they add to.
-enum gemm_fetch { GEMM_FETCH_NONE, GEMM_FETCH_OWN, GEMM_FETCH_BEHIND };
-
-/// What is fetched where depth is cut: nothing, unless gemm_<isa>.h says otherwise.
-#ifndef GEMM_FETCH_DEEP
-#define GEMM_FETCH_DEEP GEMM_FETCH_NONE
+/// Rows that pass all of depth, where that is cut, before the next ones are touched, unless
+/// gemm_<isa>.h says otherwise: 0, all of them, so that a block of B stays in L2. A panel of it
+/// then passes GEMM_ROW_BLOCK_BYTES of A at a time; where this is set, all of these rows.
+#ifndef GEMM_DEEP_ROWS
+#define GEMM_DEEP_ROWS 0
 #endif
 
 /// Columns in whole multiples of which tiles take a right operand as it lies in memory: 0, packed
@@ -240,36 +238,26 @@ __attribute__((always_inline)) static inline void gemm_tiles(
     }
 }
 
-/// Computes C [rows, cols] = A [rows, depth] * B, or C += that with `add`, B packed as above, and
-/// fetches lines of C, as `fetch` says, and `pieces` pieces of memory along the way. `tile`,
-/// `rows_of` and `pieces` are constants where this is called.
-static inline void gemm_packed(gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t mr, size_t nr,
+/// Computes C [rows, cols] = A [rows, depth] * B, or C += that with `add`, B packed as above:
+/// `block` rows, a multiple of mr, pass all panels before the next ones are touched. With `fetch`
+/// a tile's own lines of C are fetched beside it, and along the way `pieces` pieces of memory.
+/// `tile`, `rows_of` and `pieces` are constants where this is called.
+static inline void gemm_packed(gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t nr, size_t block,
                                size_t rows, size_t cols, size_t depth, const float *a,
                                size_t a_stride, const float *packed, bool add, float *c,
-                               size_t c_stride, enum gemm_fetch fetch, const size_t pieces,
+                               size_t c_stride, bool fetch, const size_t pieces,
                                struct gemm_ahead *ahead) {
-    const bool own = fetch == GEMM_FETCH_OWN;
     const size_t panels = GEMM_PANEL_GROUP_BYTES / (nr * sizeof(float) * depth);
-    const size_t block = gemm_row_block(mr, depth);
     const size_t group = (panels > 0 ? panels : 1) * nr;
     for (size_t top = 0; top < rows; top += block) {
         const size_t bottom = rows - top < block ? rows : top + block;
         for (size_t first = 0; first < cols; first += group) {
             const size_t last = cols - first < group ? cols : first + group;
             const size_t whole = first + (last - first) / nr * nr;
-            if (fetch == GEMM_FETCH_BEHIND && last < cols) {
-                const size_t left = cols - last;
-                gemm_fetch_sums(bottom - top, left < group ? left : group,
-                                c + top * c_stride + last, c_stride);
-            } else if (fetch == GEMM_FETCH_BEHIND && bottom < rows) {
-                const size_t left = rows - bottom;
-                gemm_fetch_sums(left < block ? left : block, cols < group ? cols : group,
-                                c + bottom * c_stride, c_stride);
-            }
             gemm_tiles(tile, rows_of, nr, top, bottom, first, whole, depth, a, a_stride, packed,
-                       add, c, c_stride, own, pieces, ahead);
+                       add, c, c_stride, fetch, pieces, ahead);
             gemm_tiles(tile, rows_of, nr, top, bottom, whole, last, depth, a, a_stride, packed, add,
-                       c, c_stride, own, pieces, ahead);
+                       c, c_stride, fetch, pieces, ahead);
         }
     }
 }
@@ -312,19 +300,29 @@ static inline void gemm_pack_deep(gemm_pack_fn *pack, size_t nr, const float *b,
     }
 }
 
+/// Gets the rows that pass all of depth together: about the same for all, and a multiple of mr.
+static inline size_t gemm_deep_rows(size_t rows, size_t mr) {
+    const size_t most = GEMM_DEEP_ROWS > 0 ? GEMM_DEEP_ROWS : rows;
+    const size_t times = rows > most ? (rows + most - 1) / most : 1;
+    return ((rows + times - 1) / times + mr - 1) / mr * mr;
+}
+
 /// Computes C [rows, cols] = A [rows, depth] * B for any depth, B packed by gemm_pack_deep(): a
-/// block of depth after the other is added to C, so that panels stay in L1 and a block of B in L2.
+/// block of depth after the other is added to C.
 static inline void gemm_packed_deep(gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t mr, size_t nr,
                                     size_t rows, size_t cols, size_t depth, const float *a,
                                     size_t a_stride, const float *packed, float *c,
                                     size_t c_stride) {
-    // A single block only writes C, and what is that small is near: fetched, it took 3 to 4 %
-    // longer.
-    const bool cut = depth > gemm_block_depth(nr);
-    for (size_t p = 0; p < depth; p += gemm_block_depth(nr)) {
-        gemm_packed(tile, rows_of, mr, nr, rows, cols, gemm_depth_block(depth - p, nr), a + p,
-                    a_stride, packed + gemm_packed_count(p, cols, nr), p > 0, c, c_stride,
-                    cut ? GEMM_FETCH_DEEP : GEMM_FETCH_NONE, 0, NULL);
+    const size_t together = gemm_deep_rows(rows, mr);
+    for (size_t top = 0; top < rows; top += together) {
+        const size_t some = rows - top < together ? rows - top : together;
+        for (size_t p = 0; p < depth; p += gemm_block_depth(nr)) {
+            const size_t deep = gemm_depth_block(depth - p, nr);
+            const size_t block = GEMM_DEEP_ROWS > 0 ? together : gemm_row_block(mr, deep);
+            gemm_packed(tile, rows_of, nr, block, some, cols, deep, a + top * a_stride + p,
+                        a_stride, packed + gemm_packed_count(p, cols, nr), p > 0,
+                        c + top * c_stride, c_stride, false, 0, NULL);
+        }
     }
 }
 

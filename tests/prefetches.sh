@@ -7,9 +7,8 @@
 #
 # Looked at are hand-written variants for AVX2 and AVX-512. Those of qk, pv and sdpa: those of dots (keys of few
 # queries), those of axpys (their values), those of tiles (rows of P to come, into L2 by AVX-512) and others
-# (prefetcht1: the group that follows; prefetcht0: lines of scores that are not whole). Those of the
-# projections: what a tile adds to (prefetcht0). Those that go past the caches: rows of their input, into L2
-# (prefetcht1) and L1.
+# (prefetcht1: the group that follows; prefetcht0: lines of scores that are not whole). Those that
+# go past the caches: rows of their input, into L2 (prefetcht1) and L1.
 set -eu
 . "$(dirname "$0")/common.sh"
 objdump=$1 list=$2
@@ -31,7 +30,6 @@ while read -r object; do
         *_autovec.*) continue ;;
         qk_f32_avx2_*[0-9]x[0-9]*.c.o) wanted='dots-prefetcht0 dots-prefetcht1 other-prefetcht1' ;;
         qk_f32_avx512_nt_[0-9]x[0-9]*.c.o) wanted='dots-prefetcht0 other-prefetcht0 other-prefetcht1' ;;
-        qkv_proj_*_avx512_[0-9]x[0-9]*.c.o | out_proj_*_avx512_[0-9]x[0-9]*.c.o) wanted='other-prefetcht0' ;;
         qk_*_avx2_*[0-9]x[0-9]*.c.o | qk_*_avx512*[0-9]x[0-9]*.c.o) wanted='dots-prefetcht0 other-prefetcht1' ;;
         pv_f32_avx512_*[0-9]x[0-9]*.c.o | pv_bf16_avx512bf16_*[0-9]x[0-9]*.c.o)
             wanted='axpys-prefetcht1 tile-prefetcht1 other-prefetcht1'

@@ -45,10 +45,7 @@ expect_text err 'no dots-prefetcht0'
 try 0 qk_f32_avx512_nt_6x64 "$far; $near" "$near" nop
 try 1 qk_f32_avx512_nt_6x64 "$far" "$near" nop
 expect_text err 'no other-prefetcht0'
-try 0 qkv_proj_f32_avx512_6x64 "$near" nop nop
-try 1 out_proj_f32_avx512_6x64 "$far" nop nop
-expect_text err 'out_proj_f32_avx512_6x64.c.o: no other-prefetcht0'
-try 77 out_proj_f32_avx2_3x32 nop nop nop
+try 77 out_proj_f32_avx512_6x64 nop nop nop
 try 77 out_proj_f32_avx2_autovec nop nop nop
 try 1 qk_f32_avx2_3x32 "$far" "$near" nop
 expect_text err 'no dots-prefetcht1'

@@ -149,11 +149,9 @@ static void run(const struct mha_qk_args *args, void *workspace) {
                 q = workspace;
             }
             float *const s = args->s + h * args->s_head_stride + row * args->s_stride;
-            gemm_packed(
-                QK_TILE, QK_ROWS, QK_MR, QK_NR, rows, args->seq_kv, depth, q, stride, args->packed,
-                false, s, args->s_stride,
-                QK_STREAMS && !gemm_on_lines(s, args->s_stride) ? GEMM_FETCH_OWN : GEMM_FETCH_NONE,
-                QK_PIECES, ahead);
+            gemm_packed(QK_TILE, QK_ROWS, QK_NR, gemm_row_block(QK_MR, depth), rows, args->seq_kv,
+                        depth, q, stride, args->packed, false, s, args->s_stride,
+                        QK_STREAMS && !gemm_on_lines(s, args->s_stride), QK_PIECES, ahead);
         }
     }
     QK_FENCE();
