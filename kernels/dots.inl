@@ -1,7 +1,6 @@
 /// Dot products of a few rows, q, with the rows of a matrix, k, that is read once and where it is:
-/// the scores of few queries. Includers define DOTS_TYPE, the type of k's elements,
-/// DOTS_FETCH_INTO, a constant of fetch.h, and include one of dots_<isa>.h, which defines beyond
-/// lanes_<isa>.h
+/// the scores of few queries. Includers define DOTS_TYPE, the type of k's elements, and include one
+/// of dots_<isa>.h, which defines beyond lanes_<isa>.h
 ///
 ///   DOTS                        sums at a time, a multiple of 8, which fit into registers
 ///   DOTS_FETCH_TWICE            for includers: whether `far` is worth it
@@ -63,7 +62,7 @@ __attribute__((always_inline)) static inline void dots_along(
                 fetch_lines(FETCH_INTO_L2, some,
                             (const char *)((uintptr_t)ahead + FETCH_FAR_BYTES));
             }
-            ahead = fetch_lines(DOTS_FETCH_INTO, some, ahead);
+            ahead = fetch_lines(FETCH_INTO_L1, some, ahead);
         }
 #pragma GCC unroll 8
         for (size_t u = 0; u < line; u += LANES) {
@@ -72,7 +71,7 @@ __attribute__((always_inline)) static inline void dots_along(
         }
     }
     if (i < depth && ahead != NULL) {
-        fetch_lines(DOTS_FETCH_INTO, some, ahead);
+        fetch_lines(FETCH_INTO_L1, some, ahead);
     }
     for (; i < depth; i += LANES) {
         const size_t left = depth - i;

@@ -32,11 +32,11 @@ while read -r object; do
         qk_f32_avx512_nt_[0-9]x[0-9]*.c.o) wanted='dots-prefetcht0 other-prefetcht0 other-prefetcht1' ;;
         qk_*_avx2_*[0-9]x[0-9]*.c.o | qk_*_avx512*[0-9]x[0-9]*.c.o) wanted='dots-prefetcht0 other-prefetcht1' ;;
         pv_f32_avx512_*[0-9]x[0-9]*.c.o | pv_bf16_avx512bf16_*[0-9]x[0-9]*.c.o)
-            wanted='axpys-prefetcht1 tile-prefetcht1 other-prefetcht1'
+            wanted='axpys-prefetcht0 tile-prefetcht1 other-prefetcht1'
             ;;
-        pv_*_avx2_*[0-9]x[0-9]*.c.o | pv_*_avx512*[0-9]x[0-9]*.c.o) wanted='axpys-prefetcht1 other-prefetcht1' ;;
+        pv_*_avx2_*[0-9]x[0-9]*.c.o | pv_*_avx512*[0-9]x[0-9]*.c.o) wanted='axpys-prefetcht0 other-prefetcht1' ;;
         sdpa_*_avx2_*[0-9]x[0-9]*.c.o | sdpa_*_avx512*[0-9]x[0-9]*.c.o)
-            wanted='dots-prefetcht1 axpys-prefetcht1 other-prefetcht1'
+            wanted='dots-prefetcht0 axpys-prefetcht0 other-prefetcht1'
             ;;
         rope_*_avx2_nt.c.o | rope_*_avx512_nt.c.o | softmax_*_avx2_*_nt.c.o | softmax_*_avx512_*_nt.c.o)
             wanted='other-prefetcht0 other-prefetcht1'

@@ -31,14 +31,14 @@ code() {
 }
 
 near='prefetcht0 (%rdi)' far='prefetcht1 (%rdi)'
-try 0 pv_f32_avx512_6x64 "$far" nop "$far"
-try 1 pv_f32_avx512_6x64 "$near; $far" nop "$far" "$near"
+try 0 pv_f32_avx512_6x64 "$far" nop "$near"
+try 1 pv_f32_avx512_6x64 "$near; $far" nop "$near" "$near"
 expect_text err 'pv_f32_avx512_6x64.c.o: no tile-prefetcht1'
-try 1 pv_f32_avx512_6x64 "$far" "$far" nop
-expect_text err 'pv_f32_avx512_6x64.c.o: no axpys-prefetcht1'
-try 0 pv_bf16_avx2_widen_3x32 "$far" nop "$far" nop
-try 0 pv_f32_avx2_3x32 "$far" nop "$far" "$near"
-try 1 pv_bf16_avx512bf16_dot_6x64 "$far" nop "$far" nop
+try 1 pv_f32_avx512_6x64 "$far" "$near" "$far"
+expect_text err 'pv_f32_avx512_6x64.c.o: no axpys-prefetcht0'
+try 0 pv_bf16_avx2_widen_3x32 "$far" nop "$near" nop
+try 0 pv_f32_avx2_3x32 "$far" nop "$near" "$near"
+try 1 pv_bf16_avx512bf16_dot_6x64 "$far" nop "$near" nop
 expect_text err 'no tile-prefetcht1'
 try 1 qk_f32_avx512_nt_6x64 "$far; $near" "$far" nop
 expect_text err 'no dots-prefetcht0'
@@ -51,8 +51,10 @@ try 1 qk_f32_avx2_3x32 "$far" "$near" nop
 expect_text err 'no dots-prefetcht1'
 try 1 qk_f16_avx2_widen_3x32 "$near" "$near" nop
 try 1 sdpa_bf16_avx512bf16_dot_flash_6x64 nop nop nop
-try 1 sdpa_f32_avx512_flash_6x64 "$far" nop "$far"
-try 0 sdpa_f32_avx2_flash_3x32 "$far" "$far" "$far"
+try 1 sdpa_f32_avx512_flash_6x64 "$far" nop "$near"
+try 1 sdpa_f32_avx512_flash_6x64 "$far" "$far" "$near"
+expect_text err 'no dots-prefetcht0'
+try 0 sdpa_f32_avx2_flash_3x32 "$far" "$near" "$near"
 try 77 pv_f32_avx512_autovec nop nop nop
 try 77 qk_f32_avx512_libxsmm nop nop nop
 try 0 softmax_f32_avx512_t32c2_nt "$near; $far" nop nop

@@ -26,7 +26,6 @@
 
 #include "mha_kernel.h"
 #define AXPYS_TYPE PV_TYPE
-#define AXPYS_FETCH_INTO FETCH_INTO_L2
 #include "axpys.inl"
 
 #ifndef PV_TILE_LAST

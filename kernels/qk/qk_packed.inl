@@ -29,7 +29,6 @@
 #include "mha_kernel.h"
 
 #define DOTS_TYPE QK_TYPE
-#define DOTS_FETCH_INTO FETCH_INTO_L1
 #include "dots.inl"
 
 #ifndef QK_DEPTH

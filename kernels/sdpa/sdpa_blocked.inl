@@ -46,10 +46,8 @@
 
 #include "mha_kernel.h"
 #define DOTS_TYPE SDPA_TYPE
-#define DOTS_FETCH_INTO FETCH_INTO_L2
 #include "dots.inl"
 #define AXPYS_TYPE SDPA_TYPE
-#define AXPYS_FETCH_INTO FETCH_INTO_L2
 #include "axpys.inl"
 #include "sdpa/sdpa_bias.h"
 #include "softmax/softmax_rows.h"
