@@ -83,6 +83,7 @@ static const struct preset_block edge[] = {
     {"1", "8", "1",  "64",  "3",   "40", NULL},
     {"2", "4", "2",  "37",  "7",   "19", NULL},
     {"1", "12", NULL, "64", "5",   NULL, NULL},   // a d_model that projections cut into blocks
+    {"1", "9", NULL, "64",  "67",  NULL, "qkv_proj,out_proj"},  // and rows that they cut as well
     {"1", "2", NULL, "16",  "1",   "17", NULL},   // decoding: one query against a cache
     {"1", "2", "1",  "128", "1",   "33", NULL},
     {"1", "4", "2",  "64",  "1",   "127", NULL},

@@ -239,7 +239,7 @@ __attribute__((always_inline)) static inline void gemm_tiles(
 }
 
 /// Computes C [rows, cols] = A [rows, depth] * B, or C += that with `add`, B packed as above:
-/// `block` rows, a multiple of mr, pass all panels before the next ones are touched. With `fetch`
+/// `block` rows, whole tiles, pass all panels before the next ones are touched. With `fetch`
 /// a tile's own lines of C are fetched beside it, and along the way `pieces` pieces of memory.
 /// `tile`, `rows_of` and `pieces` are constants where this is called.
 static inline void gemm_packed(gemm_tile_fn *tile, gemm_rows_fn *rows_of, size_t nr, size_t block,

@@ -34,19 +34,21 @@ struct move_order {
 
 /// Tokens of a block: few enough that the output's pages stay in the first-level TLB while the
 /// heads fill in its rows, enough that the contiguous side is walked in runs of some KiB; of 1, 4,
-/// 8, 16 and all, 8 and 16 were best from L1 to DRAM.
+/// 8, 16 and all, 8 and 16 were best from L1 to DRAM, where move_order_by_heads() does not say
+/// else.
 enum { MOVE_TOKENS = 8, MOVE_TOKENS_SIDE_BY_SIDE = 32 };
 
-/// Bytes of a page, and of rows that bear to lie whole pages apart.
+/// Bytes of a page, and of rows that bear to lie whole pages apart: heads of 128 did.
 enum { MOVE_PAGE_BYTES = 4096, MOVE_WIDE_BYTES = 512 };
 
 /// Outputs that a cache holds, head by head.
 static const struct move_order MOVE_NEAR = {.tokens = MOVE_TOKENS};
 
 /// Gets the order for outputs that a cache holds where a head may pass with all of its tokens: a
-/// stream on one side, one stride on the other. On Zen 5, 8 to 96 heads of 64 and 128 took 2 to 20
-/// % less time so than in blocks of tokens, but for heads of 64 whose tokens lie whole pages apart,
-/// which took 2.2 times as long to be put side by side, and 1 to 6 % more to be taken apart.
+/// stream on one side, one stride on the other. Beside blocks of tokens, 8 to 96 heads of 64 and
+/// 128 took 2 to 20 % less time to be put side by side so, and 17 % less to 4 % more to be taken
+/// apart (AVX-512, Zen 5); but heads of 64 whose tokens lie whole pages apart took up to 2.5 times
+/// as long, and 5 % less to 7 % more.
 static inline struct move_order move_order_by_heads(const struct move_heads *m) {
     const bool pages_apart = m->x_stride * sizeof(float) % MOVE_PAGE_BYTES == 0 ||
                              m->y_stride * sizeof(float) % MOVE_PAGE_BYTES == 0;
@@ -63,7 +65,7 @@ static const struct move_order MOVE_APART = {.tokens = MOVE_TOKENS, .fetch_into 
 /// blocks of 16 tokens; in a loop of nothing else blocks of 4 and 8 and runs of half a page and of
 /// two took longer. A block is more than L1 holds: what comes next is fetched into L2.
 static const struct move_order MOVE_SIDE_BY_SIDE = {
-    .tokens = MOVE_TOKENS_SIDE_BY_SIDE, .run_bytes = 4096, .fetch_into = FETCH_INTO_L2};
+    .tokens = MOVE_TOKENS_SIDE_BY_SIDE, .run_bytes = MOVE_PAGE_BYTES, .fetch_into = FETCH_INTO_L2};
 
 /// Copies one row of `n` elements.
 typedef void move_row_fn(size_t n, const float *x, float *y);
