@@ -71,12 +71,24 @@
 /// the packing.
 enum { FEW_QUERIES = 8 };
 
-/// Bytes of K of a block then, and of V: they stay in L1 for all queries. Twice as many took 3 to 4
-/// % less at head_dim 128 where a cache has K and V, and 7 % more from memory (Zen 4).
-#define FEW_BYTES ((size_t)16384)
+/// Keys of a block then: their scores stay in L1. At the end of each block maxima and sums wait for
+/// each other, and hardware follows K and V anew: 512 keys took 1 to 2 % more on Zen 5, 256 another
+/// 1 to 2 %.
+enum { FEW_KEYS = 1024 };
 
-/// Fewest and most keys of such a block.
-enum { FEW_KEYS_LEAST = 32, FEW_KEYS_MOST = 128 };
+/// Bytes of K or of V of a piece, beside which the piece that follows is fetched into L1. With half
+/// as many head_dim 64 took up to 10 % more, with twice as many 128 took 2 to 6 % more (Zen 5).
+#define FEW_BYTES ((size_t)8192)
+
+/// Fewest and most keys of a piece.
+enum { FEW_PIECE_LEAST = 16, FEW_PIECE_MOST = 128 };
+
+/// Bytes of K up to which nothing is fetched and all keys are one piece, since caches are near: for
+/// several queries, which are longer at what a cache brings, and for one alone. Pieces took 6 to 19
+/// % more there on Zen 5; of 48 to 64 KiB, one query took up to 24 % less in pieces where all heads
+/// together pass L2, and up to 29 % more where they do not.
+#define FEW_NEAR_BYTES (2 * FEW_BYTES)
+#define FEW_NEAR_BYTES_ALONE (8 * FEW_BYTES)
 
 /// Rows whose scores are read twice, for their maxima and their exponentials, while in L1.
 enum { WEIGHT_ROWS = 4 };
@@ -126,10 +138,10 @@ static bool packs(const struct mha_shape *shape) {
     return shape->seq_q * (shape->heads / shape->kv_heads) > FEW_QUERIES;
 }
 
-/// Gets the keys of a block of few queries.
-static inline size_t few_keys(size_t head_dim) {
+/// Gets the keys of a piece.
+static inline size_t few_piece(size_t head_dim) {
     const size_t keys = FEW_BYTES / (head_dim * widen_bytes(SDPA_TYPE));
-    return keys < FEW_KEYS_LEAST ? FEW_KEYS_LEAST : keys < FEW_KEYS_MOST ? keys : FEW_KEYS_MOST;
+    return keys < FEW_PIECE_LEAST ? FEW_PIECE_LEAST : sdpa_min(keys, FEW_PIECE_MOST);
 }
 
 /// Gets the floats of a query as the first product takes it.
@@ -153,7 +165,7 @@ static size_t packed_bytes(const struct mha_shape *shape) {
 
 static size_t workspace_bytes(const struct mha_shape *shape) {
     const size_t queries = packs(shape) ? SDPA_QUERIES : FEW_QUERIES;
-    const size_t keys = (packs(shape) ? SDPA_KEYS : FEW_KEYS_MOST) + PAD;
+    const size_t keys = (packs(shape) ? SDPA_KEYS : FEW_KEYS) + PAD;
     return (queries * (keys + padded(shape->head_dim) + 1 + LANES) +
             widened(queries, row_depth(packs(shape), shape->head_dim)) +
             shape->heads / shape->kv_heads * SDPA_T5_ENTRIES) *
@@ -456,9 +468,10 @@ static void packed_block(struct block *b) {
 
 // --- few queries -------------------------------------------------------------------------------
 
-/// Computes the scores of a block of keys; meanwhile fetches as many keys from `ahead` on, unless
-/// that is NULL.
-static void few_scores(const struct block *b, size_t first, size_t keys, const void *ahead) {
+/// Computes the scores of `keys` keys, a piece, from key `from` on of the block that begins at
+/// `first`; meanwhile fetches as many keys or values from `ahead` on, unless that is NULL.
+static void few_scores(const struct block *b, size_t first, size_t from, size_t keys,
+                       const void *ahead) {
     const struct mha_sdpa_args *args = b->args;
     const float scale = args->scale * VEC_LOG2_E;
     const float *q[FEW_QUERIES];
@@ -467,26 +480,27 @@ static void few_scores(const struct block *b, size_t first, size_t keys, const v
     }
     for (size_t j = 0, count = 0; j < keys; j += count) {
         count = dots_count(keys - j);
-        const void *k = widen_at(SDPA_TYPE, args->k, (first + j) * args->k_stride);
+        const void *k = widen_at(SDPA_TYPE, args->k, (first + from + j) * args->k_stride);
         for (size_t r = 0, some = 0; r < b->count; r += some) {
             some = few_together(b->count - r);
             dots(some, q + r, count, k, args->k_stride,
                  r == 0 && ahead != NULL ? widen_at(SDPA_TYPE, ahead, j * args->k_stride) : NULL,
-                 false, args->head_dim, scale, b->s + r * b->s_stride + j, b->s_stride);
+                 false, args->head_dim, scale, b->s + r * b->s_stride + from + j, b->s_stride);
         }
     }
 }
 
-/// Adds the values of a block of keys; meanwhile fetches those of as many from `ahead` on, unless
-/// that is NULL.
-static void few_values(const struct block *b, size_t first, size_t keys, const void *ahead) {
+/// Adds the values of such a piece; meanwhile fetches as many values or keys from `ahead` on,
+/// unless that is NULL.
+static void few_values(const struct block *b, size_t first, size_t from, size_t keys,
+                       const void *ahead) {
     const struct mha_sdpa_args *args = b->args;
     for (size_t r = 0, alike = 0; r < b->count; r += alike) {
         // Queries that see the same keys share what is loaded of their values.
-        const struct mha_span span = span_within(b->query[r].span, first, keys);
+        const struct mha_span span = span_within(b->query[r].span, first + from, keys);
         alike = 1;
         while (alike < FEW_TOGETHER && r + alike < b->count) {
-            const struct mha_span other = span_within(b->query[r + alike].span, first, keys);
+            const struct mha_span other = span_within(b->query[r + alike].span, first + from, keys);
             if (other.begin != span.begin || other.end != span.end) {
                 break;
             }
@@ -496,10 +510,10 @@ static void few_values(const struct block *b, size_t first, size_t keys, const v
         if (span.begin >= span.end) {
             continue;
         }
-        axpys(alike, args->head_dim, b->s + r * b->s_stride + span.begin, b->s_stride,
-              span.end - span.begin,
-              widen_at(SDPA_TYPE, args->v, (first + span.begin) * args->v_stride), args->v_stride,
-              true, b->sums + r * b->width, b->width,
+        const size_t at = from + span.begin;
+        axpys(alike, args->head_dim, b->s + r * b->s_stride + at, b->s_stride,
+              span.end - span.begin, widen_at(SDPA_TYPE, args->v, (first + at) * args->v_stride),
+              args->v_stride, true, b->sums + r * b->width, b->width,
               r == 0 && ahead != NULL ? widen_at(SDPA_TYPE, ahead, span.begin * args->v_stride)
                                       : NULL);
     }
@@ -507,22 +521,33 @@ static void few_values(const struct block *b, size_t first, size_t keys, const v
 
 static void few_block(struct block *b) {
     const struct mha_sdpa_args *args = b->args;
-    const size_t block = few_keys(args->head_dim);
-    const bool fetch =
-        b->count > 1 || args->seq_kv * args->head_dim * widen_bytes(SDPA_TYPE) > GEMM_NEAR_BYTES;
+    const size_t bytes = args->seq_kv * args->head_dim * widen_bytes(SDPA_TYPE);
+    const bool fetch = bytes > (b->count > 1 ? FEW_NEAR_BYTES : FEW_NEAR_BYTES_ALONE);
+    const size_t piece = fetch ? few_piece(args->head_dim) : FEW_KEYS;
     const struct mha_span any = seen_by_any(b);
     begin(b);
-    for (size_t first = any.begin / block * block; first < any.end; first += block) {
-        const size_t keys = sdpa_min(any.end - first, block);
-        const size_t behind = first + keys;
-        // The next block of keys comes while this one's scores are computed, its values while this
-        // one's are added.
-        const bool more = fetch && behind < any.end;
-        few_scores(b, first, keys,
-                   more ? widen_at(SDPA_TYPE, args->k, behind * args->k_stride) : NULL);
+    for (size_t first = any.begin / FEW_KEYS * FEW_KEYS; first < any.end; first += FEW_KEYS) {
+        const size_t keys = sdpa_min(any.end - first, FEW_KEYS);
+        const size_t start = any.begin > first ? (any.begin - first) / piece * piece : 0;
+        // What a piece fetches: the next one, behind the last keys the first values, and behind
+        // those the first keys of the next block.
+        for (size_t from = start; from < keys; from += piece) {
+            const size_t next = from + piece;
+            const void *ahead =
+                next < keys ? widen_at(SDPA_TYPE, args->k, (first + next) * args->k_stride)
+                            : widen_at(SDPA_TYPE, args->v, (first + start) * args->v_stride);
+            few_scores(b, first, from, sdpa_min(keys - from, piece), fetch ? ahead : NULL);
+        }
         weights_of(b, first, keys, false);
-        few_values(b, first, keys,
-                   more ? widen_at(SDPA_TYPE, args->v, behind * args->v_stride) : NULL);
+        for (size_t from = start; from < keys; from += piece) {
+            const size_t next = first + from + piece;
+            const void *ahead = next < first + keys
+                                    ? widen_at(SDPA_TYPE, args->v, next * args->v_stride)
+                                : first + keys < any.end
+                                    ? widen_at(SDPA_TYPE, args->k, (first + keys) * args->k_stride)
+                                    : NULL;
+            few_values(b, first, from, sdpa_min(keys - from, piece), fetch ? ahead : NULL);
+        }
     }
     finish(b);
 }
@@ -571,7 +596,7 @@ static void run(const struct mha_sdpa_args *args, void *workspace) {
                     : decode               ? args->q_head_stride
                                            : args->q_stride,
         .width = padded(args->head_dim),
-        .s_stride = (args->packed ? SDPA_KEYS : FEW_KEYS_MOST) + PAD,
+        .s_stride = (args->packed ? SDPA_KEYS : FEW_KEYS) + PAD,
         .s = workspace,
     };
     b.sums = b.s + most * b.s_stride;
