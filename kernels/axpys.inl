@@ -98,6 +98,14 @@ __attribute__((always_inline)) static inline void axpys_rows(const size_t querie
     }
 }
 
+/// Tells whether `queries` queries, few_together() of any number, pass rows of `width` elements as
+/// a single strip: in the order of memory.
+static inline bool axpys_whole(size_t queries, size_t width) {
+    const size_t vectors = width / LANES;
+    const bool strip = vectors * queries <= DOTS && (vectors & (vectors - 1)) == 0;
+    return width <= LANES || (width % LANES == 0 && strip);
+}
+
 // One function for each number, not inlined, for its loop to have the registers for its addresses.
 #define AXPYS_FUNCTION(name, queries)                                                              \
     __attribute__((noinline)) static void name(size_t width, const float *p, size_t p_stride,      \

@@ -135,10 +135,6 @@ static inline size_t gemm_direct_width(size_t cols, size_t nr) {
     return times > 0 ? (cols / unit + times - 1) / times * unit : nr;
 }
 
-/// Bytes of K or V of a head up to which few queries do not fetch it ahead: measured on Zen 3,
-/// where fetching cost more than it saved below.
-#define GEMM_NEAR_BYTES ((size_t)256 * 1024)
-
 /// Fetches `rows` rows of `depth` elements at once. Inlined early, as whatever does nothing else
 /// must be: gcc takes a function of prefetches alone for one without effect and drops its calls.
 __attribute__((always_inline)) static inline void gemm_prefetch(const enum widen_type type,

@@ -89,7 +89,7 @@ static inline const void *query(const struct mha_qk_args *args, size_t head, siz
 static void run_direct(const struct mha_qk_args *args, float *room) {
     const size_t depth = args->head_dim, queries = args->heads;
     const size_t bytes = args->seq_kv * depth * widen_bytes(QK_TYPE);
-    const bool far = bytes > GEMM_NEAR_BYTES;
+    const bool far = bytes > FEW_NEAR_BYTES;
     const bool from_memory = DOTS_FETCH_TWICE && QK_TYPE == WIDEN_F32 && bytes > QK_MEMORY_BYTES;
     const size_t keys_ahead = QK_AHEAD_BYTES / (depth * widen_bytes(QK_TYPE));
     const size_t distance = keys_ahead > DOTS ? keys_ahead : DOTS;

@@ -78,17 +78,16 @@ enum { FEW_KEYS = 1024 };
 
 /// Bytes of K or of V of a piece, beside which the piece that follows is fetched into L1. With half
 /// as many head_dim 64 took up to 10 % more, with twice as many 128 took 2 to 6 % more (Zen 5).
-#define FEW_BYTES ((size_t)8192)
+#define FEW_PIECE_BYTES ((size_t)8192)
 
 /// Fewest and most keys of a piece.
 enum { FEW_PIECE_LEAST = 16, FEW_PIECE_MOST = 128 };
 
-/// Bytes of K up to which nothing is fetched and all keys are one piece, since caches are near: for
-/// several queries, which are longer at what a cache brings, and for one alone. Pieces took 6 to 19
-/// % more there on Zen 5; of 48 to 64 KiB, one query took up to 24 % less in pieces where all heads
-/// together pass L2, and up to 29 % more where they do not.
-#define FEW_NEAR_BYTES (2 * FEW_BYTES)
-#define FEW_NEAR_BYTES_ALONE (8 * FEW_BYTES)
+/// Bytes of K up to which several queries fetch nothing and all keys are one piece, since caches
+/// are near: pieces took 6 to 19 % more there on Zen 5. For one query that is FEW_NEAR_BYTES: of 24
+/// to 64 KiB, pieces took up to 24 % less where L2 does not hold all heads together, and up to 29 %
+/// more where it does.
+#define FEW_SHARED_NEAR_BYTES (2 * FEW_PIECE_BYTES)
 
 /// Rows whose scores are read twice, for their maxima and their exponentials, while in L1.
 enum { WEIGHT_ROWS = 4 };
@@ -140,7 +139,7 @@ static bool packs(const struct mha_shape *shape) {
 
 /// Gets the keys of a piece.
 static inline size_t few_piece(size_t head_dim) {
-    const size_t keys = FEW_BYTES / (head_dim * widen_bytes(SDPA_TYPE));
+    const size_t keys = FEW_PIECE_BYTES / (head_dim * widen_bytes(SDPA_TYPE));
     return keys < FEW_PIECE_LEAST ? FEW_PIECE_LEAST : sdpa_min(keys, FEW_PIECE_MOST);
 }
 
@@ -522,7 +521,7 @@ static void few_values(const struct block *b, size_t first, size_t from, size_t 
 static void few_block(struct block *b) {
     const struct mha_sdpa_args *args = b->args;
     const size_t bytes = args->seq_kv * args->head_dim * widen_bytes(SDPA_TYPE);
-    const bool fetch = bytes > (b->count > 1 ? FEW_NEAR_BYTES : FEW_NEAR_BYTES_ALONE);
+    const bool fetch = bytes > (b->count > 1 ? FEW_SHARED_NEAR_BYTES : FEW_NEAR_BYTES);
     const size_t piece = fetch ? few_piece(args->head_dim) : FEW_KEYS;
     const struct mha_span any = seen_by_any(b);
     begin(b);
