@@ -46,7 +46,8 @@ __attribute__((always_inline)) static inline void axpys_of(const size_t queries,
         }
 #pragma GCC unroll 16
         for (size_t c = 0; c < vectors; c++) {
-            const lanes y = lanes_widen(AXPYS_TYPE, v, c * LANES, width);
+            const lanes loaded = lanes_widen(AXPYS_TYPE, v, c * LANES, width);
+            const lanes y = queries > 1 ? lanes_hold(loaded) : loaded;
 #pragma GCC unroll 4
             for (size_t q = 0; q < queries; q++) {
                 sum[q * vectors + c] = lanes_fma(weight[q], y, sum[q * vectors + c]);

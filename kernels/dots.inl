@@ -37,10 +37,12 @@ __attribute__((always_inline)) static inline void dots_step(const size_t queries
 #pragma GCC unroll 4
     for (size_t r = 0; r < queries; r++) {
         v[r] = lanes_load(x[r] + i, n);
+        v[r] = queries > 1 ? lanes_hold(v[r]) : v[r];
     }
 #pragma GCC unroll 8
     for (size_t j = 0; j < some; j++) {
-        const lanes y = lanes_widen(DOTS_TYPE, row, j * stride, n);
+        const lanes loaded = lanes_widen(DOTS_TYPE, row, j * stride, n);
+        const lanes y = queries > 1 ? lanes_hold(loaded) : loaded;
 #pragma GCC unroll 4
         for (size_t r = 0; r < queries; r++) {
             sum[r * keys + j] = lanes_fma(v[r], y, sum[r * keys + j]);

@@ -35,6 +35,16 @@ run env CC="$cc -DROWS=3 -DFAULT=0" "$here/inner_loops.sh" --check --file "$here
 expect_status 1 'a tile of 3 rows under the tag 4x32'
 expect_text err '12 multiply-adds in the loop, expected a multiple of 16'
 
+# few STATUS FAULT RULE [TEXT]
+few() {
+    run env CC="$cc -DFAULT=$2" "$here/inner_loops.sh" --check --file "$here/planted_few.c" "$3" avx2 3x32
+    expect_status "$1" "$3, fault $2"
+    [ "$1" = 0 ] || expect_text err "$4"
+}
+few 0 0 dots_2
+few 1 1 dots_2 '4 multiply-adds load what another one has in the dots_2 loop'
+few 1 0 dots_4 'no dots_4 loop found'
+
 run "$here/inner_loops.sh" --check --isa avx2 no_such_kernel
 expect_status 1 'a kernel that is not there'
 run env LLVM_MCA=no-such-program "$here/inner_loops.sh" --isa avx2
