@@ -80,7 +80,7 @@ enum { FEW_KEYS = 1024 };
 /// as many head_dim 64 took up to 10 % more, with twice as many 128 took 2 to 6 % more (Zen 5).
 #define FEW_PIECE_BYTES ((size_t)8192)
 
-/// Fewest and most keys of a piece.
+/// Fewest and most keys of a piece, multiples of DOTS.
 enum { FEW_PIECE_LEAST = 16, FEW_PIECE_MOST = 128 };
 
 /// Bytes of K up to which several queries fetch nothing and all keys are one piece, since caches
@@ -137,9 +137,9 @@ static bool packs(const struct mha_shape *shape) {
     return shape->seq_q * (shape->heads / shape->kv_heads) > FEW_QUERIES;
 }
 
-/// Gets the keys of a piece.
+/// Gets the keys of a piece: as many as go together, a number of times.
 static inline size_t few_piece(size_t head_dim) {
-    const size_t keys = FEW_PIECE_BYTES / (head_dim * widen_bytes(SDPA_TYPE));
+    const size_t keys = FEW_PIECE_BYTES / (head_dim * widen_bytes(SDPA_TYPE)) / DOTS * DOTS;
     return keys < FEW_PIECE_LEAST ? FEW_PIECE_LEAST : sdpa_min(keys, FEW_PIECE_MOST);
 }
 
