@@ -8,7 +8,8 @@
 ///   lanes_store_sums(p, v, factor)  p[i] = factor * the sum of the lanes of v[i], i < DOTS
 ///
 /// Algorithm: DOTS sums at a time, each a chain of multiply-adds in every lane; rows of q share
-/// what is loaded of k. What a dot product is does not depend on those that are computed beside it.
+/// what is loaded of k, and are loaded once themselves, into registers that hold them. What a dot
+/// product is does not depend on those that are computed beside it.
 ///
 /// Error: a chain of ceil(depth / LANES) fused multiply-adds, the sum of the lanes in pairs, and
 /// the product by the factor: at most depth + 1 roundings (Higham 2002, section 3.1).

@@ -5,8 +5,9 @@
 #include <stddef.h>
 
 /// Bytes of K or V of a head up to which one query does not fetch it ahead. On Zen 5, where L2 does
-/// not hold all heads together, fetching 64 to 256 KiB of a head took 13 to 51 % off qk and 3 to 27
-/// % off pv; where it does, they were level. On Zen 3 up to 256 KiB cost more than they saved.
+/// not hold all heads together, fetching 64 to 256 KiB of a head took up to 51 % off qk and up to
+/// 27 % off pv; where it does, qk took 2 % less to 9 % more. On Zen 3 up to 256 KiB cost more than
+/// they saved.
 #define FEW_NEAR_BYTES ((size_t)65536)
 
 /// Queries that go together at most.

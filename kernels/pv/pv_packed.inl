@@ -47,9 +47,10 @@
 /// Most keys then.
 enum { PV_NEAR_KEYS = 256 };
 
-/// Bytes of V up to which heads that pass its rows as single strips do not fetch them ahead: with
-/// 200 to 400 KiB fetched they took 10 to 13 % more on Zen 5, with 1 MiB 19 % less.
-#define PV_WHOLE_NEAR_BYTES ((size_t)524288)
+/// Bytes of V up to which heads that pass its rows as single strips do not fetch them ahead: 200
+/// KiB to 1.5 MiB fetched took 3 to 13 % more on Zen 5, 2 MiB 10 % less to 4 % more, 3 and 4 MiB 8
+/// to 12 % less.
+#define PV_WHOLE_NEAR_BYTES ((size_t)1572864)
 
 /// Gets the floats that hold `keys` keys, from an even one on.
 static inline size_t slots(size_t keys) {

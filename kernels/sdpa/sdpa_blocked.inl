@@ -77,16 +77,16 @@ enum { FEW_QUERIES = 8 };
 enum { FEW_KEYS = 1024 };
 
 /// Bytes of K or of V of a piece, beside which the piece that follows is fetched into L1. With half
-/// as many head_dim 64 took up to 10 % more, with twice as many 128 took 2 to 6 % more (Zen 5).
+/// as many four queries took up to 10 % more, with twice as many 2 to 8 % more (Zen 5).
 #define FEW_PIECE_BYTES ((size_t)8192)
 
 /// Fewest and most keys of a piece, multiples of DOTS.
 enum { FEW_PIECE_LEAST = 16, FEW_PIECE_MOST = 128 };
 
 /// Bytes of K up to which several queries fetch nothing and all keys are one piece, since caches
-/// are near: pieces took 6 to 19 % more there on Zen 5. For one query that is FEW_NEAR_BYTES: of 24
-/// to 64 KiB, pieces took up to 24 % less where L2 does not hold all heads together, and up to 29 %
-/// more where it does.
+/// are near: in pieces 64 keys of 64 took 8 % more on Zen 5. For one query that is FEW_NEAR_BYTES:
+/// 16 and 32 KiB took 4 to 19 % more in pieces; fetched too, 24 to 64 KiB took up to 24 % less
+/// where L2 does not hold all heads together, and up to 29 % more where it does.
 #define FEW_SHARED_NEAR_BYTES (2 * FEW_PIECE_BYTES)
 
 /// Rows whose scores are read twice, for their maxima and their exponentials, while in L1.
@@ -467,6 +467,16 @@ static void packed_block(struct block *b) {
 
 // --- few queries -------------------------------------------------------------------------------
 
+/// Gets the row of K of key `key`.
+static inline const void *few_keys_at(const struct mha_sdpa_args *args, size_t key) {
+    return widen_at(SDPA_TYPE, args->k, key * args->k_stride);
+}
+
+/// Gets the row of V of key `key`.
+static inline const void *few_values_at(const struct mha_sdpa_args *args, size_t key) {
+    return widen_at(SDPA_TYPE, args->v, key * args->v_stride);
+}
+
 /// Computes the scores of `keys` keys, a piece, from key `from` on of the block that begins at
 /// `first`; meanwhile fetches as many keys or values from `ahead` on, unless that is NULL.
 static void few_scores(const struct block *b, size_t first, size_t from, size_t keys,
@@ -479,7 +489,7 @@ static void few_scores(const struct block *b, size_t first, size_t from, size_t 
     }
     for (size_t j = 0, count = 0; j < keys; j += count) {
         count = dots_count(keys - j);
-        const void *k = widen_at(SDPA_TYPE, args->k, (first + from + j) * args->k_stride);
+        const void *k = few_keys_at(args, first + from + j);
         for (size_t r = 0, some = 0; r < b->count; r += some) {
             some = few_together(b->count - r);
             dots(some, q + r, count, k, args->k_stride,
@@ -511,8 +521,8 @@ static void few_values(const struct block *b, size_t first, size_t from, size_t 
         }
         const size_t at = from + span.begin;
         axpys(alike, args->head_dim, b->s + r * b->s_stride + at, b->s_stride,
-              span.end - span.begin, widen_at(SDPA_TYPE, args->v, (first + at) * args->v_stride),
-              args->v_stride, true, b->sums + r * b->width, b->width,
+              span.end - span.begin, few_values_at(args, first + at), args->v_stride, true,
+              b->sums + r * b->width, b->width,
               r == 0 && ahead != NULL ? widen_at(SDPA_TYPE, ahead, span.begin * args->v_stride)
                                       : NULL);
     }
@@ -530,22 +540,22 @@ static void few_block(struct block *b) {
         const size_t start = any.begin > first ? (any.begin - first) / piece * piece : 0;
         // What a piece fetches: the next one, behind the last keys the first values, and behind
         // those the first keys of the next block.
+        const void *ahead = few_values_at(args, first + start);
         for (size_t from = start; from < keys; from += piece) {
             const size_t next = from + piece;
-            const void *ahead =
-                next < keys ? widen_at(SDPA_TYPE, args->k, (first + next) * args->k_stride)
-                            : widen_at(SDPA_TYPE, args->v, (first + start) * args->v_stride);
-            few_scores(b, first, from, sdpa_min(keys - from, piece), fetch ? ahead : NULL);
+            few_scores(b, first, from, sdpa_min(keys - from, piece),
+                       !fetch        ? NULL
+                       : next < keys ? few_keys_at(args, first + next)
+                                     : ahead);
         }
         weights_of(b, first, keys, false);
+        ahead = first + keys < any.end ? few_keys_at(args, first + keys) : NULL;
         for (size_t from = start; from < keys; from += piece) {
-            const size_t next = first + from + piece;
-            const void *ahead = next < first + keys
-                                    ? widen_at(SDPA_TYPE, args->v, next * args->v_stride)
-                                : first + keys < any.end
-                                    ? widen_at(SDPA_TYPE, args->k, (first + keys) * args->k_stride)
-                                    : NULL;
-            few_values(b, first, from, sdpa_min(keys - from, piece), fetch ? ahead : NULL);
+            const size_t next = from + piece;
+            few_values(b, first, from, sdpa_min(keys - from, piece),
+                       !fetch        ? NULL
+                       : next < keys ? few_values_at(args, first + next)
+                                     : ahead);
         }
     }
     finish(b);
